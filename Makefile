@@ -20,11 +20,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml setup.py $(LOCK) | $(BIN)/python
+	@echo 'Installing the package and what it needs into $(VENV): one to three minutes'
 	$(PIP) -e '.[plot,parquet,explore]'
 	$(PIP) --no-deps $(AZURE)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
+	@echo 'Installing the tools of development into $(VENV): about a minute'
 	$(PIP) -e '.[dev]'
 	@touch $@
 
@@ -67,7 +69,7 @@ test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
 	$(BIN)/python -m pytest -q -rs -m "live and slow" tests/benchmarks/live
 
-## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=thorough: the short form
+## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=ordinary: the short form
 sanitize: $(VENV)/.dev
 	.ci/sanitize
 
@@ -92,6 +94,7 @@ notebooks: $(VENV)/.dev
 
 ## docs: the pages and the reference as a site, any warning an error; open docs/_build/html/index.html
 docs: $(VENV)/.dev
+	@echo 'Building the pages and the reference: about a minute'
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 
 ## smoke: every kind of benchmark cell once, in about a minute

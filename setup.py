@@ -34,6 +34,7 @@ SOURCES = [
     "python/module",
     "python/read_families",
     "root_bounds",
+    "shared_bounds",
     "site_families",
     "tree_node",
     "waits/ball_cases",

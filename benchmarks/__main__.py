@@ -21,8 +21,6 @@ from benchmarks.harness.suites import SUITES
 from placement.cli.dispatch import ignore_broken_pipe
 from placement.errors import InputError, PlacementError
 
-__all__ = ["main"]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
@@ -85,6 +83,9 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     verb.add_argument("results", type=Path)
     verb.add_argument("part", nargs="?", default="", help="table of a JSON file, such as fleets")
+    verb.add_argument("--plot", type=Path, metavar="PNG", help="draw gap and time of a suite")
+    verb.add_argument("--method", action="append", help="method to draw (default: all)")
+    verb.add_argument("--only", action="append", default=[], help="draw rows whose label has this")
     verb.add_argument("--markdown", action="store_true", help="the tables of a suite as Markdown")
     verb.set_defaults(run=_report)
 
@@ -155,6 +156,16 @@ def _report(args: argparse.Namespace) -> int:
 
     if args.results.suffix in (".csv", ".json"):
         print(rows_text(args.results, args.part))
+    elif args.plot is not None:
+        from benchmarks.harness.pictures import method_panels, save_panels
+
+        rows = [
+            row
+            for row in read_results(args.results).rows
+            if row["cell"]["kind"] == "solve" and all(part in row["label"] for part in args.only)
+        ]
+        every = dict.fromkeys(row["cell"]["method"] for row in rows)
+        save_panels(args.plot, method_panels(rows, args.method or [*every]))
     else:
         form = page_text if args.markdown else report_text
         print(form(read_results(args.results)))

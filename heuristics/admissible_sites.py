@@ -19,8 +19,6 @@ from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["AdmissibleSites"]
-
 
 @dataclass(frozen=True, eq=False)
 class AdmissibleSites:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics import kq, qk
 from heuristics.admissible_sites import AdmissibleSites
 from heuristics.completion import (
     closest_feasible,
@@ -29,51 +28,21 @@ from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
-from heuristics.qk import quorum_of, quorum_then_kmeans
-from heuristics.tier2 import best_roles
-from placement.datasets.distance_rtt import great_circle_km
+from heuristics.rules import kq, qk
+from heuristics.rules.qk import quorum_of, quorum_then_kmeans
+from heuristics.rules.tier2 import best_roles
 from placement.errors import LimitError
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete_configuration, violations
 from placement.methods.options import Options
 from placement.methods.registry import Method
 from placement.model.configuration import Configuration
+from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
 from placement.support.checks import FloatArray
 from placement.support.status import SearchEnd, Termination, end_early
-
-__all__ = [
-    "BEST_COV",
-    "BEST_MEAN",
-    "BEST_OF",
-    "CLOSEST_TO_WRITES",
-    "MAX_DIVERSITY",
-    "MOST_WRITES",
-    "NEAREST_CENTROID",
-    "P_MEDIAN_FIRST",
-    "SMALLEST_QUORUM",
-    "coefficient_of_variation",
-    "demand_centroid",
-    "diversity",
-    "greatest_writer",
-    "no_transactions",
-    "p_median",
-    "quickest_wait",
-    "refuses",
-    "solve_best_cov",
-    "solve_best_mean",
-    "solve_best_of",
-    "solve_closest_to_writes",
-    "solve_max_diversity",
-    "solve_most_writes",
-    "solve_nearest_centroid",
-    "solve_p_median_first",
-    "solve_smallest_quorum",
-    "spread_out",
-    "well_connected",
-]
 
 
 def well_connected(

@@ -21,17 +21,6 @@ from placement.problem import Problem
 from placement.support.checks import FloatArray
 from placement.support.status import Termination
 
-__all__ = [
-    "closest_feasible",
-    "complete_proposal",
-    "infeasible_plan",
-    "mean_rtt",
-    "replica_counts",
-    "site_traffic",
-    "sites_by_distance",
-    "writing",
-]
-
 
 def replica_counts(problem: Problem) -> range:
     """|R| from the least to the most that the problem asks for."""

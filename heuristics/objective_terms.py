@@ -25,8 +25,6 @@ from placement.evaluation.cost_model import cost_model
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["ObjectiveTerms", "objective_terms", "total_operations"]
-
 
 @dataclass(frozen=True, eq=False)
 class ObjectiveTerms:

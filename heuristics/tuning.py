@@ -1,9 +1,9 @@
 """Tuning constants of the heuristics, in one table.
 
 None of them matters for correctness: they decide how long a search takes, and which of several
-plans it finds first. The brackets name what a value was measured on: a question set of ``python -m
-benchmarks run tuning``. ``[no study]`` marks a value that was chosen by hand. Constants on which
-correctness or a file format depends stand where they are used.
+plans it finds first. The brackets name the questions that a value was measured on. ``[no study]``
+marks a value that was chosen by hand. Constants on which correctness or a file format depends stand
+where they are used.
 """
 
 # local_search
@@ -45,7 +45,5 @@ LATE_COPIES = 4
 """New sets of each of these leaders [percentiles]."""
 LATE_SHAKES = (3, 8)
 """Random moves of a shaken copy, in turn [percentiles]."""
-LATE_START_SHARE = 0.3
-"""Part of a time limit that the start may use [no study]."""
 LATE_ROLES = 2000
 """Voter sets that the last step enumerates at most [percentiles]."""

@@ -44,8 +44,6 @@ import numpy as np
 from heuristics.admissible_sites import AdmissibleSites
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["THRESHOLD", "kmeans", "kmeans_of_each"]
-
 THRESHOLD = 1e-12
 """Relative fall in cost below which the rounds stop."""
 

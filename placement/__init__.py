@@ -22,7 +22,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from placement import analysis as analysis
-    from placement import contingency as contingency
     from placement import databases as databases
     from placement import datasets as datasets
     from placement import errors as errors
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from placement.analysis.sweep import sweep as sweep
     from placement.api import evaluate as evaluate
     from placement.api import load as load
-    from placement.contingency.objective import Contingency as Contingency
+    from placement.contingency.goals import Contingency as Contingency
     from placement.errors import InputError as InputError
     from placement.errors import LimitError as LimitError
     from placement.errors import MissingDependencyError as MissingDependencyError
@@ -62,9 +61,9 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration as Configuration
     from placement.model.constraints import Diversity as Diversity
     from placement.model.instance import Instance as Instance
-    from placement.model.instance import Prices as Prices
     from placement.model.operations import STANDARD_OPERATIONS as STANDARD_OPERATIONS
     from placement.model.operations import Operation as Operation
+    from placement.model.prices import Prices as Prices
     from placement.model.protocols import Protocol as Protocol
     from placement.model.waits import Wait as Wait
     from placement.overtime import moves
@@ -84,7 +83,7 @@ _HOME = {
     "placement.analysis.pareto_frontier": ("pareto",),
     "placement.analysis.sweep": ("sweep",),
     "placement.api": ("evaluate", "load"),
-    "placement.contingency.objective": ("Contingency",),
+    "placement.contingency.goals": ("Contingency",),
     "placement.errors": (
         "InputError",
         "LimitError",
@@ -100,7 +99,8 @@ _HOME = {
     "placement.model.changed_instance": ("scale_demand", "with_waits", "without_sites"),
     "placement.model.configuration": ("Configuration",),
     "placement.model.constraints": ("Diversity",),
-    "placement.model.instance": ("Instance", "Prices"),
+    "placement.model.instance": ("Instance",),
+    "placement.model.prices": ("Prices",),
     "placement.model.operations": ("Operation", "STANDARD_OPERATIONS"),
     "placement.model.protocols": ("Protocol",),
     "placement.model.waits": ("Wait",),
@@ -118,4 +118,10 @@ _MODULES = {
 
 __all__ = [*chain.from_iterable(_HOME.values()), "__version__"]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME, _MODULES)
+_PUBLIC = (
+    "analysis", "databases", "datasets", "errors", "evaluation", "feasibility", "fleet", "io",
+    "measures", "methods", "model", "online", "overtime", "plan", "problem", "question",
+    "quorumstore", "report", "tail", "testing", "workloads",
+)  # fmt: skip
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME, _MODULES, _PUBLIC)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from placement.errors import InputError
+from placement.errors import InputError, nearest
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
@@ -23,8 +23,9 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
     Parameters
     ----------
     source
-        A data set (``placement datasets`` lists them), or the path of an instance written by
-        :func:`placement.io.save_instance`: its folder or its manifest.
+        A data set (``placement show datasets`` lists them), or the path of an instance written by
+        :func:`placement.io.save_instance`: its folder or its manifest; or a plan, whose instance
+        is meant.
     mix
         For a data set, the operation mix of the generated workload; None: its default.
     seed
@@ -38,40 +39,31 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
     from placement import datasets
 
     if not isinstance(source, (str, os.PathLike)):
-        raise InputError(
-            "not a name",
-            field="instance",
-            value=source,
-            expected="the name of a data set, or a path",
-        )
+        raise InputError("not a name", field="instance", value=source,
+                         expected="the name of a data set, or a path")  # fmt: skip
 
     if isinstance(source, str) and source in datasets.names():
         return datasets.load(source, mix=mix, seed=seed)
     path = Path(source)
     if not _exists(path):
-        raise InputError(
-            "no such data set or file",
-            field="instance",
-            value=str(source),
-            expected="a path, or one of " + ", ".join(datasets.names()),
-        )
+        words = "no such data set or file"
+        names = datasets.names()
+        expected = "a path, or one of " + ", ".join(names) + nearest(str(source), names)
+        raise InputError(words, field="instance", value=str(source), expected=expected)
     if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        raise InputError(
-            "a table, and no instance",
-            source=str(path),
-            expected=f"a folder; placement import {path} -o FOLDER makes one of RTTs",
-        )
+        expected = f"a folder; placement import {path} -o FOLDER makes one of RTTs"
+        raise InputError("a table, and no instance", source=str(path), expected=expected)
     if mix is not None:
         text(mix, "mix")
-        raise InputError(
-            "an operation mix can be chosen for a bundled data set only",
-            field="mix",
-            value=mix,
-            expected="none: the instance has its own demand",
-        )
+    if mix is not None or seed:
+        words = "a workload can be chosen for a bundled data set only"
+        field, value = ("seed", seed) if mix is None else ("mix", mix)
+        expected = "none: the instance has its own demand"
+        raise InputError(words, field=field, value=value, expected=expected)
     from placement.io import load_instance
+    from placement.io.plan_file import plan_instance
 
-    return load_instance(path)
+    return plan_instance(path) or load_instance(path)
 
 
 def evaluate(
@@ -127,11 +119,7 @@ def _inside(
 ) -> None:
     for site in inner:
         if site not in outer:
-            raise InputError(
-                "not part of the configuration",
-                field=field,
-                value=instance.sites[site],
-                expected=expected,
-            )
+            words = "not part of the configuration"
+            raise InputError(words, field=field, value=instance.sites[site], expected=expected)
     if not inner:
         raise InputError("none given", field=field, expected="at least one site")

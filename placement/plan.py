@@ -346,8 +346,13 @@ class Plan:
 
     # --- the numbers behind it ------------------------------------------------------------
 
+    @property
+    def per_client(self) -> pd.DataFrame:
+        """Return the latency of each client as a pandas table, in client order."""
+        return self.to_frames()["clients"]
+
     @cached_property
-    def per_client(self) -> tuple[ClientLatency, ...]:
+    def client_rows(self) -> tuple[ClientLatency, ...]:
         """Return the latency of each client, in client order."""
         return () if self.configuration is None else by_client(self.problem, self.configuration)
 
@@ -421,7 +426,7 @@ class Plan:
         return {
             name: pd.DataFrame([dataclasses.asdict(row) for row in rows])
             for name, rows in (
-                ("clients", self.per_client),
+                ("clients", self.client_rows),
                 ("operations", self.per_operation),
                 ("leaders", self.leaders),
                 ("quorum", self.quorum_members),
@@ -439,11 +444,14 @@ class Plan:
     def __repr__(self) -> str:
         by = f"{self.method!r}, not checked" if self.claim else repr(self.method)
         if not self.found:
-            return f"<Plan {self.status} by {by}>"
+            why = f": {'; '.join(self.reasons)}" if self.reasons else ""
+            return f"<Plan {self.status} by {by}{why}>"
+        proven = self.status is Status.OPTIMAL
+        gap = "" if proven else f", gap {100 * self.gap:.3g} %"
         return (
             f"<Plan {self.status} by {by}: leader {self.leader}, "
             f"voters {list(self.voters)}, replicas {list(self.replicas)}, "
-            f"mean latency {self.mean_latency:.3f} ms, gap {100 * self.gap:.3g} %>"
+            f"mean latency {self.mean_latency:.3f} ms{gap}>"
         )
 
     def _repr_html_(self) -> str:

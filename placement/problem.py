@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, nearest
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
@@ -43,12 +44,19 @@ from placement.support.checks import (
 )
 from placement.support.entry_points import entry_points
 
-__all__ = ["ALL_REPLICAS", "Problem"]
-
 _NOTHING: tuple[Any, ...] = ()
 
 ALL_REPLICAS = "replicas"
 """`voters` of a problem in which every replica votes."""
+
+
+@cache
+def _fields_of_measures() -> Callable[..., Mapping[str, object]]:
+    """Return the function that turns what is asked of measures into fields; read once."""
+    found: Callable[..., Mapping[str, object]] = entry_points("placement.questions")[
+        "measures"
+    ].load()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +159,15 @@ class Problem:
     distributions: InitVar[object] = _NOTHING
     outages: InitVar[Mapping[str, float] | None] = None
 
+    def __new__(cls, *given: object, **named: object) -> Problem:
+        """Refuse a name that is no field with the nearest one, before anything is checked."""
+        known = inspect.signature(cls.__init__).parameters
+        for name, value in named.items():
+            if name not in known:
+                words = f"unknown argument of {cls.__name__}{nearest(name, known)}"
+                raise InputError(words, field=name, value=value)
+        return super().__new__(cls)
+
     def __post_init__(
         self,
         minimise: Measure | str | None,
@@ -190,12 +207,8 @@ class Problem:
         if self.voters == ALL_REPLICAS:
             object.__setattr__(self, "voters", voters_of_all(self.replicas, self.witnesses))
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
-            raise InputError(
-                "not an objective",
-                field="objective",
-                value=self.objective,
-                expected="one of placement.evaluation.objective",
-            )
+            raise InputError("not an objective", field="objective", value=self.objective,
+                             expected="one of placement.evaluation.objective")  # fmt: skip
         asked = {
             "minimise": minimise,
             "maximise": maximise,
@@ -223,12 +236,9 @@ class Problem:
         if self.moves is not None:
             instance_of(self.moves, Moves, "moves", "placement.Moves(…)")
             if self.current is None:
-                raise InputError(
-                    "moves from no present configuration",
-                    field="moves",
-                    value=self.moves.given,
-                    expected="current=…, the configuration that runs today",
-                )
+                words = "moves from no present configuration"
+                expected = "current=…, the configuration that runs today"
+                raise InputError(words, field="moves", value=self.moves.given, expected=expected)
         if self.protocol is None:
             object.__setattr__(self, "protocol", self.instance.protocol)
         elif not isinstance(self.protocol, Protocol):
@@ -251,7 +261,7 @@ class Problem:
 
     def _ask(self, asked: Mapping[str, object]) -> None:
         """Put a question of measures into objective, budget and moves."""
-        fields = entry_points("placement.questions")["measures"].load()
+        fields = _fields_of_measures()
         told = {"objective": self.objective, "budget": self.budget, "moves": self.moves}
         for name, value in fields(asked, self.instance, **told).items():
             object.__setattr__(self, name, value)

@@ -17,8 +17,13 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ordinary")
 _SHARE = {"ordinary": 0.2, "thorough": 1, "sanitize": 1, "long": 10}
 
 
-def examples(count: int) -> int:
-    """Return the examples of a property: `count` when thorough, a fifth in ordinary runs."""
+def examples(count: int, ordinary: int | None = None) -> int:
+    """Return the examples of a property: `count` when thorough.
+
+    In ordinary runs it is a fifth of them, or the number that is given.
+    """
+    if ordinary is not None and PROFILE == "ordinary":
+        return ordinary
     return max(1, int(count * _SHARE[PROFILE]))
 
 

@@ -19,6 +19,7 @@ TREES = ("placement", "formulations", "heuristics", "benchmarks")
 RANKS: dict[str, dict[str, int]] = {
     "placement": {
         "placement.errors": 0,
+        "placement.question": 0,
         "placement.support": 0,
         "placement.io.formats": 0,
         "placement.languages": 0,
@@ -58,9 +59,9 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.__main__": 10,
         "placement.overtime.decayed_counts": 2,
         "placement.overtime.moves": 9,
-        "placement.overtime.move_options": 10,
         "placement.overtime": 11,
-        "placement.databases": 11,
+        "placement.databases": 9,
+        "placement.databases.verbs": 11,
         "placement.online.verbs": 11,
         "placement.contingency.verb": 11,
         "placement.cli.verbs.quorum": 11,
@@ -76,7 +77,8 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.milp": 2,
         "formulations.cpsat": 2,
         "formulations.overtime": 2,
-        "formulations.contingency": 3,
+        "formulations.linear": 3,
+        "formulations.linear.leader_program": 1,
         "formulations.tail": 3,
         "formulations.waits": 3,
         "formulations.minimal_conflict": 3,
@@ -84,7 +86,6 @@ RANKS: dict[str, dict[str, int]] = {
     },
     "heuristics": {
         "heuristics": 0,
-        "heuristics.contingency": 1,
         "heuristics.tail": 1,
     },
     "benchmarks": {
@@ -137,7 +138,7 @@ def _imports(path: Path) -> list[tuple[str, bool]]:
         ]
 
     def walk(node: ast.AST, at_import: bool) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             for child in node.orelse:
                 walk(child, at_import)
             return

@@ -6,12 +6,14 @@ import importlib
 import pkgutil
 import re
 import shlex
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from placement import errors
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
+from placement.errors import install_hint
 from tests.cli.command import runner
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
@@ -71,3 +73,30 @@ def test_the_commands_end_as_shown(
         printed = outcome.out + outcome.err
         for piece in filter(str.strip, output.split("…")):
             assert piece.rstrip("\n") in printed, command
+
+
+@pytest.mark.parametrize(
+    ("form", "hint"),
+    [
+        ("clone", "pip install '.[plot]' in the clone"),
+        ("folder", "pip install '.[plot]' in the clone"),
+        ("index", "pip install 'replica-placement[plot]'"),
+    ],
+)
+def test_the_hint_names_the_way_of_this_installation(
+    form: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "placement").mkdir()
+    if form == "clone":
+        (tmp_path / "pyproject.toml").touch()
+    found = tmp_path / "replica_placement-1.dist-info"
+    found.mkdir()
+    (found / "METADATA").write_text("Name: replica-placement\n")
+    (found / "direct_url.json").write_text(
+        '{"url": "file:///x", "dir_info": {}}' if form == "folder" else ""
+    )
+    monkeypatch.setattr("placement.errors.__file__", str(tmp_path / "placement" / "errors.py"))
+    monkeypatch.setattr(
+        "importlib.metadata.distribution", lambda _: metadata.PathDistribution(found)
+    )
+    assert install_hint("plot") == hint

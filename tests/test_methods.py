@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement.contingency.objective import Contingency
+from placement import Contingency
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired, violations
 from placement.methods.options import Options, Setting
@@ -113,7 +113,7 @@ def test_a_start_is_ignored_with_a_note_where_no_repair_is_found(problem):
         lambda p, options: heard.append(options.start) or Plan.of(p, None, method="none"),
         "Finds nothing.",
         exact=False,
-        objectives=("contingency",),
+        objectives=("measures",),
     )
     plan = run(method, far, Options(start=Configuration.of(0, [0], [0])))
     assert heard == [None]
@@ -234,13 +234,13 @@ def test_a_certificate_that_is_a_function_is_asked_once_and_only_when_read(probl
 
 def test_numbers_of_a_plan_stay_with_its_configuration_and_go_with_it(problem):
     best = placement.solve(problem)
-    assert best.per_client is best.replace(seconds=9.0).per_client
+    assert best.client_rows is best.replace(seconds=9.0).client_rows
     feasible = placement.testing.every_configuration(problem)
     worse = next(c for c in feasible if c.replicas != best.configuration.replicas)
     other = best.replace(configuration=worse, bound=0.0)
     alone = placement.plan.evaluate(problem, worse)
     assert other.score == other.objective == alone.score != best.score
-    assert other.per_client == alone.per_client != best.per_client
+    assert other.client_rows == alone.client_rows != best.client_rows
     easier = problem.replace(instance=problem.instance.replace(counts=2 * problem.instance.counts))
     assert best.replace(problem=easier).score == pytest.approx(2 * best.score, rel=1e-12)
 

@@ -48,6 +48,14 @@ def test_every_file_that_a_workflow_runs_exists(name):
     assert set(re.findall(r"run: make ([a-z-]+)", text)) <= targets
 
 
+@pytest.mark.parametrize(
+    "name", [".ci/run", ".ci/sanitize", ".ci/wheel", ".pre-commit-config.yaml", "Makefile"]
+)
+def test_every_path_of_tests_that_a_gate_names_exists(name):
+    paths = re.findall(r"\btests(?:/\w+)+(?:\.py)?", read(name))
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
+
+
 def test_the_source_distribution_has_every_folder_of_c_sources():
     rules = re.findall(r"^recursive-include (\S+) (.*)$", read("MANIFEST.in"), re.MULTILINE)
     kept = {folder for folder, patterns in rules if {"*.c", "*.h"} <= set(patterns.split())}

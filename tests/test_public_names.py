@@ -33,7 +33,6 @@ for path in sys.argv[1:]:
 MODULES = {
     "analysis": "placement.analysis",
     "analysis.sensitivity": "placement.analysis.sensitivity",
-    "contingency.objective": "placement.contingency.objective",
     "databases": "placement.databases",
     "databases.load_system": "load_system",
     "datasets": "placement.datasets",

@@ -21,7 +21,8 @@ from placement.feasibility.feasible_plans import find_feasible
 from placement.methods.registry import available, load_method
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
-from placement.tail import Distributions, Percentile
+from placement.tail import Distributions
+from placement.tail.objective import Percentile
 from placement.testing import random_instance
 
 WRONG = {
@@ -163,7 +164,7 @@ CASES = [
     ("Instance.client_index", INSTANCE.client_index, {"name": CLIENTS[0]}),
     of_class(Percentile, percent=99.0, distributions=Distributions.constant(INSTANCE)),
     ("demand_range", sensitivity.demand_range,
-     {"plan": PLAN, "client": PLAN.per_client[0].client, "most": 2.0, "method": "exact"}),
+     {"plan": PLAN, "client": PLAN.client_rows[0].client, "most": 2.0, "method": "exact"}),
     ("rtt_range", sensitivity.rtt_range,
      {"plan": PLAN, "source": CLIENTS[0], "site": SITES[0], "waiting": None, "most": 1.0,
       "method": "exact"}),
@@ -200,24 +201,20 @@ CASES = [
     of_class(workloads.Consumer, ratio=3.5, peak=21.0, trough=4.5, weekend=1.05),
     of_class(workloads.Office, ratio=8.0, begin=9.0, end=17.0, weekend=0.55),
     ("mix_shares", workloads.mix_shares, {"name": "social"}),
-    ("sample_mix", workloads.sample_mix,
-     {"name": "social", "rng": np.random.default_rng(0), "concentration": 50.0}),
+    ("sample_mix", workloads.sample_mix, {"name": "social", "rng": np.random.default_rng(0)}),
     ("everywhere", workloads.everywhere, {"clients": WORLD}),
-    ("regional", workloads.regional, {"clients": WORLD, "continent": WORLD.continents[0],
-                                      "share": 0.9}),
-    ("national", workloads.national, {"clients": WORLD, "country": WORLD.countries[0],
-                                      "share": 0.9}),
-    ("home_and_tail", workloads.home_and_tail, {"clients": WORLD, "home": 0, "share": 0.85}),
-    ("two_poles", workloads.two_poles, {"clients": WORLD, "first": 0, "second": 1, "share": 0.4}),
+    ("regional", workloads.regional, {"clients": WORLD, "continent": WORLD.continents[0]}),
+    ("national", workloads.national, {"clients": WORLD, "country": WORLD.countries[0]}),
+    ("home_and_tail", workloads.home_and_tail, {"clients": WORLD, "home": 0}),
+    ("two_poles", workloads.two_poles, {"clients": WORLD, "first": 0, "second": 1}),
     ("standard_database", workloads.standard_database, {"clients": WORLD, "mix": "social",
                                                         "rate": 10.0}),
     ("fleet", workloads.fleet,
      {"clients": WORLD, "databases": 2, "seed": 0, "timeline": None, "median_rate": 20.0,
-      "sigma": 2.0, "mixes": None, "footprints": workloads.FOOTPRINTS, "eventful": 0.2,
-      "nearest_sites": None, "preferring": 0.25}),
+      "sigma": 2.0, "nearest_sites": None}),
     ("generate", lambda **given: list(workloads.generate(**given)),
      {"databases": [TENANT], "clients": WORLD, "timeline": DAY, "seed": 0, "law": "poisson",
-      "dispersion": 20.0, "events": (), "block": 16}),
+      "block": 16}),
     ("local_time", workloads.local_time,
      {"timeline": DAY, "timezones": WORLD.timezones, "countries": WORLD.countries}),
 ]  # fmt: skip

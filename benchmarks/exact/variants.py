@@ -4,7 +4,6 @@
     python -m benchmarks run exact.rules --write-docs    table of docs/methods.md from the file
     python -m benchmarks run exact.leader_waits          some seconds
     python -m benchmarks run exact.set_waits             a minute
-    python -m benchmarks run contingency.losses          216 questions
 
 A study is a table: data sets × operation mixes × numbers of replicas and voters × variants.
 
@@ -18,12 +17,11 @@ A study is a table: data sets × operation mixes × numbers of replicas and vote
   that reads interfere with (two waits that differ), with the certificate.
 - ``exact.set_waits``: the method ``sets`` where the nearest replica or the client waits: protocols
   without a leader, and `pqr`, whose clients ask a majority beside the commits of a leader.
-- ``contingency.losses``: the worst case after the loss of any site, ties included.
 
 The least CPU time of `--repeat` runs counts, from the problem to the proven plan; what takes more
-than a second is run once. Each study writes a CSV in the folder of the benchmarks, one row per
-question and variant, and prints the median and the worst of each variant and of its ratio to the
-plain question. Exit code 1 when something is not proven.
+than a second is run once. Each study writes a CSV, one row per question and variant, and prints the
+median and the worst of each variant and of its ratio to the plain question. Exit code 1 when
+something is not proven.
 """
 
 from __future__ import annotations
@@ -42,26 +40,16 @@ import numpy as np
 import placement
 from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import (
-    RESULTS,
-    Row,
-    add_results,
-    read_rows,
-    save_csv,
-    save_json,
-)
+from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
-from placement import Diversity, Instance, Plan, Problem
-from placement.contingency.objective import Contingency
+from placement import Contingency, Diversity, Instance, Plan, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.support.checks import FloatArray
 from placement.workloads import MIXES
 
-__all__ = ["LEADER_WAITS", "LOSSES", "RULES", "SET_WAITS", "VARIANTS", "Variant", "table"]
-
 PLAIN, LOSS = "no rules", "worst loss"
+_PROVEN = ("optimal", "infeasible")
 _INTERVALS = 3
-_AIM = 5.0  # ratio
 _ONCE = 1.0  # seconds from which a question is not repeated
 
 
@@ -114,7 +102,7 @@ VARIANTS: Mapping[str, Variant] = {
     ),
     "the first of 3 matrices alone": Variant(matrices=1),
     "RTTs of 3 intervals": Variant(matrices=_INTERVALS),
-    LOSS: Variant(losses=True),
+    LOSS: Variant(base=LOSS, losses=True),
     "worst loss, the first of 3 matrices alone": Variant(matrices=1, base=LOSS, losses=True),
     "worst loss, RTTs of 3 intervals": Variant(matrices=_INTERVALS, base=LOSS, losses=True),
 }
@@ -127,20 +115,16 @@ class VariantStudy:
 
     Attributes
     ----------
-    file
-        Name of the results.
-    heads
-        Columns of the file: keys of a row of :meth:`rows`.
+    file, heads
+        Name of the results, and their columns: keys of a row of :meth:`rows`.
     variants
         Name -> change of the question.
     sets, mixes, counts
         Data sets, operation mixes, and numbers of replicas and voters.
     method, settings
         What proves the questions.
-    repeat, time_limit
-        Runs of a question, and seconds of each, where the options say nothing else.
-    about
-        Whether the machine and a summary are written beside the CSV, as JSON.
+    repeat
+        Runs of a question, where the options say nothing else.
     """
 
     file: str
@@ -152,20 +136,15 @@ class VariantStudy:
     method: str = "exact"
     settings: Mapping[str, object] | None = None
     repeat: int = 3
-    time_limit: float | None = None
-    about: bool = False
 
     def study(self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None) -> Study:
         """Return the study that ``python -m benchmarks run`` runs."""
-        files = (f"{self.file}.csv", *([f"{self.file}.json"] if self.about else []))
+        files = (f"{self.file}.csv",)
         return Study(__doc__, self._add_arguments, self._run, files, page, report)
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--sets", nargs="+", default=list(self.sets))
         parser.add_argument("--repeat", type=int, default=self.repeat)
-        parser.add_argument(
-            "--time-limit", type=float, default=self.time_limit, help="seconds per question"
-        )
         add_results(parser)
 
     def _run(self, asked: argparse.Namespace) -> int:
@@ -173,7 +152,7 @@ class VariantStudy:
             world = placement.load("world27")
             placement.solve(Problem(world, replicas=3, voters=3, objective=objective))
         found = []
-        for row in self.rows(asked):
+        for row in self.rows(asked.sets, asked.repeat):
             found.append(row)
             print(*(row[head] for head in self.heads if head != "machine"), file=sys.stderr,
                   flush=True)  # fmt: skip
@@ -184,61 +163,55 @@ class VariantStudy:
                 f"worst {max(times):.0f} ms; "
                 f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
             )
-        proven = [row["status"] in ("optimal", "infeasible") for row in found]
-        print(f"{sum(proven)} of {len(proven)} proven. {sentence(describe(('numpy',)))}")
+        proven = [row["status"] in _PROVEN for row in found]
+        print(f"{sum(proven)} of {len(proven)} proven")
         lines = ([row[head] for head in self.heads] for row in found)
         save_csv(asked.results / f"{self.file}.csv", self.heads, lines)
-        if self.about:
-            seconds = [float(row["CPU s"]) for row in found]
-            about = {
-                "machine": describe(),
-                "time limit s": asked.time_limit,
-                "questions": len(found),
-                "proven": sum(proven),
-                "median CPU s": statistics.median(seconds),
-                "largest CPU s": max(seconds),
-            }
-            save_json(asked.results / f"{self.file}.json", about)
         return int(not all(proven))
 
-    def rows(self, asked: argparse.Namespace) -> Iterator[Row]:
+    def rows(self, sets: Sequence[str], repeat: int) -> Iterator[Row]:
         """Yield the rows: all that is known of a question, as text."""
         machine = sentence(describe(("numpy",)))
-        for name, mix, (replicas, voters) in itertools.product(asked.sets, self.mixes, self.counts):
+        for name, mix, (replicas, voters) in itertools.product(sets, self.mixes, self.counts):
             plain = placement.load(name, mix=mix)
             unit: dict[str, float] = {}
             for variant, change in self.variants.items():
                 if any(one.level not in plain.levels for one in change.diversity):
                     continue
                 problem = change.problem(plain, replicas, voters)
-                seconds, plan = self._least_time(problem, asked)
+                seconds, plan = least_time(problem, repeat, self.method, None, self.settings)
                 ms = unit[variant] = 1e3 * seconds
-                rate = problem.demand.operations
                 row = {
-                    "set": name, "world": name, "mix": mix, "replicas": replicas, "voters": voters,
-                    "variant": variant, "rule": variant, "question": variant, "protocol": variant,
-                    "status": plan.status.value, "ms": f"{ms:.3f}", "CPU s": f"{seconds:.2f}",
-                    "ratio": f"{ms / unit.get(change.base, ms):.2f}", "machine": machine,
-                    "worst ms": f"{plan.objective / rate:.3f}",
-                    "normal ms": f"{plan.score / rate:.3f}", "gap %": f"{100 * plan.gap:.2f}",
+                    "set": name, "mix": mix, "replicas": replicas, "voters": voters,
+                    **dict.fromkeys(("variant", "rule", "question", "protocol"), variant),
+                    "status": plan.status.value, "ms": f"{ms:.3f}", "machine": machine,
+                    "ratio": f"{ms / unit.get(change.base, ms):.2f}",
                     **{key: plan.stats.get(key, 0) for key in ("nodes", "bounds", "sets")},
                     "sets looked at": plan.stats.get("leaves", 0),
                 }  # fmt: skip
                 yield {key: str(value) for key, value in row.items()}
 
-    def _least_time(self, problem: Problem, asked: argparse.Namespace) -> tuple[float, Plan]:
-        """Return the least CPU seconds of some runs, and the plan."""
-        least = math.inf
-        for _ in range(asked.repeat):
-            fresh = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
-            began = time.process_time()
-            plan = placement.solve(
-                fresh, self.method, time_limit=asked.time_limit, settings=self.settings
-            )
-            least = min(least, time.process_time() - began)
-            if least > _ONCE:
-                break
-        return least, plan
+
+def least_time(
+    problem: Problem,
+    repeat: int,
+    method: str = "exact",
+    time_limit: float | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> tuple[float, Plan]:
+    """Return the least CPU seconds of `repeat` solves, and the plan; one solve where that is long.
+
+    Parameters are as of :func:`placement.solve`.
+    """
+    least = math.inf
+    for _ in range(repeat):
+        fresh = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
+        began = time.process_time()
+        plan = placement.solve(fresh, method, time_limit=time_limit, settings=settings)
+        least = min(least, time.process_time() - began)
+        if least > _ONCE:
+            break
+    return least, plan
 
 
 def _varying(instance: Instance, matrices: int = _INTERVALS) -> Instance:
@@ -265,23 +238,19 @@ def table(found: Sequence[Row]) -> str:
 
     known = {(row["rule"], *question(row)): float(row["ms"]) for row in found}
     lines = []
-    for rule in VARIANTS:
-        rows = [row for row in found if row["rule"] == rule]
-        if not rows:
-            continue
-        proven = sum(row["status"] in ("optimal", "infeasible") for row in rows)
+    for rows in grouped(found, "rule"):
+        rule = rows[0]["rule"]
         slowest = max(rows, key=lambda row: float(row["ms"]))
-        unit = VARIANTS[rule].base if rule not in (PLAIN, LOSS) else rule
+        unit = VARIANTS[rule].base
         ratios = sorted(float(row["ms"]) / known[unit, *question(row)] for row in rows)
-        plain = rule == unit
         asked = f"{slowest['set']} {slowest['mix']} {slowest['replicas']}/{slowest['voters']}"
         lines.append(
             {
                 "rule": rule,
-                "proven": f"{proven} of {len(rows)}",
-                "ratio: median": "" if plain else f"{statistics.median(ratios):.1f}",
-                "largest": "" if plain else f"{ratios[-1]:.0f}",
-                "above 5": "" if plain else sum(ratio > _AIM for ratio in ratios),
+                "proven": f"{sum(row['status'] in _PROVEN for row in rows)} of {len(rows)}",
+                "ratio: median": "" if rule == unit else f"{statistics.median(ratios):.1f}",
+                "largest": "" if rule == unit else f"{ratios[-1]:.0f}",
+                "above 5": "" if rule == unit else sum(ratio > 5 for ratio in ratios),
                 "slowest question": f"{float(slowest['ms']):.0f} ms ({asked})",
             }
         )
@@ -328,16 +297,4 @@ SET_WAITS = VariantStudy(
     counts=((5, 5),),
     method="sets",
     repeat=2,
-).study()  # fmt: skip
-
-LOSSES = VariantStudy(
-    "contingency_losses",
-    ("world", "mix", "replicas", "voters", "status", "worst ms", "normal ms", "gap %", "CPU s",
-     "nodes"),
-    {LOSS: Variant(base="", losses=True)},
-    sets=("world27", "aws", "gcp", "azure"),
-    counts=tuple(itertools.product((5, 7, 9), (3, 5))),
-    repeat=1,
-    time_limit=30.0,
-    about=True,
 ).study()  # fmt: skip

@@ -10,8 +10,7 @@ answer. The page itself measures, from the event of the control until the frame 
 the map is drawn; the search of this time is reported by the server. The 99th percentile and the
 panels, which come after the plan, are not part of it.
 
-Writes results/explore.csv in the folder of the benchmarks, one row per change. Exit code 1 when an
-answer is not proven.
+Writes benchmarks/results/explore.json, one row per change.
 """
 
 from __future__ import annotations
@@ -25,14 +24,10 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from benchmarks.harness.doc_pages import lines_table
-from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
-from benchmarks.harness.study import Study
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.machine import hardware
+from benchmarks.harness.result_files import Row, read_json
 from placement.errors import MissingDependencyError
-
-__all__ = ["CHANGES", "STUDY", "table"]
-
-HEADS = ("change", "status", "ms", "search_ms", "machine")
 
 _SET = """
 const field = document.getElementById('{field}');
@@ -42,7 +37,7 @@ field.dispatchEvent(new Event('input', {{bubbles: true}}));
 _RULE = """
 const mark = document.querySelectorAll('.sites [data-index]')[{value}];
 mark.dispatchEvent(new MouseEvent('click', {{bubbles: true}}));
-document.querySelector('[data-rule=forbidden]').click();
+document.querySelector('[data-rule=forbid]').click();
 """
 CHANGES = {
     "replicas": (_SET, "replicas", (5, 6, 7, 8, 9)),
@@ -62,20 +57,35 @@ return data.asked === data.drawn && data.milliseconds
 """
 
 
-def _rows(browser: Browser, changes: int) -> Iterator[tuple[str, str, float, float]]:
+def _changes(options: argparse.Namespace) -> Iterator[Row]:
     """Yield kind, status, and the milliseconds of answer and search, of changes in turn."""
-    kinds = list(CHANGES)
-    for number in range(changes):
-        kind = kinds[number % len(kinds)]
-        script, field, values = CHANGES[kind]
-        value = values[number // len(kinds) % len(values)]
-        browser.run("delete document.documentElement.dataset.milliseconds;"
-                    + script.format(field=field, value=value))  # fmt: skip
-        found = _answer(browser)
-        amount, unit = found[1].rpartition("search ")[2].split()
-        search = float(amount) * (1.0 if unit == "ms" else 1000.0)
-        yield kind, found[2], float(found[0]), search
-        time.sleep(0.2)  # the 99th percentile of the plan before has its turn
+    if CHROMIUM is None or DRIVER is None:
+        raise MissingDependencyError("Chromium and its driver are needed (Debian: chromium-driver)")
+    command = [sys.executable, "-m", "placement", "explore", "azure", "--no-open"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with Browser(1600, 1000) as browser:
+            browser.resize(1600, 1000)
+            browser.visit(address)
+            _answer(browser)
+            kinds = list(CHANGES)
+            for number in range(options.count):
+                kind = kinds[number % len(kinds)]
+                script, field, values = CHANGES[kind]
+                value = values[number // len(kinds) % len(values)]
+                browser.run("delete document.documentElement.dataset.milliseconds;"
+                            + script.format(field=field, value=value))  # fmt: skip
+                found = _answer(browser)
+                amount, unit = found[1].rpartition("search ")[2].split()
+                search = float(amount) * (1.0 if unit == "ms" else 1000.0)
+                yield {"change": kind, "status": found[2], "ms": float(found[0]),
+                       "search_ms": search}  # fmt: skip
+                time.sleep(0.2)  # the 99th percentile of the plan before has its turn
+    finally:
+        server.terminate()
+        server.wait(30)
 
 
 def _answer(browser: Browser) -> Sequence[str]:
@@ -88,13 +98,23 @@ def _answer(browser: Browser) -> Sequence[str]:
     raise TimeoutError("the page draws no answer")
 
 
-def table(found: Sequence[Row]) -> str:
-    """Return the rows as a Markdown table, one line per kind of change, and what they ran on."""
+EXPERIMENTS = Experiments(
+    "explore",
+    {"changes": _changes},
+    {"count": 120},
+    packages=("numpy", "starlette", "uvicorn"),
+)
+
+
+def _report() -> dict[str, str]:
+    """Return one line per kind of change, and what they ran on."""
+    document = read_json(EXPERIMENTS.path)
+    found = document["changes"]
     lines = []
     for kind in (*dict.fromkeys(row["change"] for row in found), "all"):
         rows = [row for row in found if kind in (row["change"], "all")]
-        times = sorted(float(row["ms"]) for row in rows)
-        search = statistics.median(float(row["search_ms"]) for row in rows)
+        times = sorted(row["ms"] for row in rows)
+        search = statistics.median(row["search_ms"] for row in rows)
         proven = sum(row["status"].startswith(("optimal", "infeasible")) for row in rows)
         late = times[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
         lines.append(
@@ -107,45 +127,7 @@ def table(found: Sequence[Row]) -> str:
                 "worst": f"{times[-1]:.0f}",
             }
         )
-    machines = dict.fromkeys(row["machine"].split(" (")[0] for row in found)
-    return "\n".join([lines_table(lines), "", *machines])
+    return {"explore.json": f"{lines_table(lines)}\n\n{hardware([document['machine']])}"}
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--changes", type=int, default=120)
-    add_results(parser)
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    """Run the benchmark."""
-    if CHROMIUM is None or DRIVER is None:
-        raise MissingDependencyError("Chromium and its driver are needed (Debian: chromium-driver)")
-    command = [sys.executable, "-m", "placement", "explore", "azure", "--no-open"]
-    machine = sentence(describe(("numpy", "starlette", "uvicorn")))
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        with Browser(1600, 1000) as browser:
-            browser.resize(1600, 1000)
-            browser.visit(address)
-            _answer(browser)
-            rows = [(*row[:2], f"{row[2]:.1f}", f"{row[3]:.2f}", machine)
-                    for row in _rows(browser, asked.changes)]  # fmt: skip
-    finally:
-        server.terminate()
-        server.wait(30)
-    save_csv(asked.results / "explore.csv", HEADS, rows)
-    found = read_rows(asked.results / "explore.csv")
-    print(table(found))
-    return int(any(not row["status"].startswith(("optimal", "infeasible")) for row in found))
-
-
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("explore.csv",),
-    page="docs/compare-and-sweep.md",
-    report=lambda: {"explore.csv": table(read_rows(RESULTS / "explore.csv"))},
-)
+STUDY = EXPERIMENTS.study(__doc__, page="docs/compare-and-sweep.md", report=_report)

@@ -1,9 +1,5 @@
 """Run of a cell in a separate process: ``python -m benchmarks.harness.cell_process``.
 
-The process reads the cell and writes its row.
-
-A script is run in place of that, its output untouched.
-
 The cell comes as one JSON line on standard input, the row goes as one JSON line to standard output;
 whatever a solver prints goes to standard error. Standard input stays open as long as the parent
 lives: when it closes, the parent was killed, and this process ends too with all that it started. A
@@ -21,7 +17,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from placement.methods.registry import Method
     from placement.plan import Plan
     from placement.problem import Problem
-
-__all__ = ["main", "solve_cell"]
 
 _MIB = 1 << 20
 
@@ -43,22 +37,10 @@ def main() -> int:
     atexit.register(_end_watcher, os.getpid(), _watch_parent())
     limits = data["limits"]
     _limit(limits["memory"], limits["wall"], limits["threads"])
-    if data["kind"] == "script":
-        return _script(data["module"], data["arguments"])
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     row = _row(data)
     os.write(out, json.dumps(row, allow_nan=False).encode() + b"\n")
-    return 0
-
-
-def _script(module: str, arguments: Sequence[str]) -> int:
-    """Run a module as a program, here: under the limits, and ending with the parent."""
-    import runpy
-
-    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the rest of the process
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
 
 
@@ -93,11 +75,10 @@ def _end_watcher(cell: int, watcher: int) -> None:
 
 
 def _row(data: Mapping[str, Any]) -> dict[str, object]:
-    from benchmarks.harness.cells import SolveCell, cell_from_json
+    from benchmarks.harness.cells import cell_from_json
     from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 
     cell = cell_from_json(data)
-    assert isinstance(cell, SolveCell)  # scripts went another way
     try:
         return {"outcome": "ok", **solve_cell(cell), **_usage()}
     except MemoryError:

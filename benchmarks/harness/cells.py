@@ -1,4 +1,4 @@
-"""Cells: one question put to one method, or one script to run, each with its limits."""
+"""Cells: one question put to one method, with its limits."""
 
 from __future__ import annotations
 
@@ -9,28 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from placement import Instance, Problem, datasets
 from placement.errors import InputError, UnsupportedError
-from placement.evaluation.objective import MEAN_LATENCY
+from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.workloads import MIXES, sample_mix
-
-__all__ = [
-    "DRAWN",
-    "Cell",
-    "CellLimits",
-    "InstanceRecipe",
-    "LossRule",
-    "ScriptCell",
-    "SolveCell",
-    "cell_from_json",
-    "problem_of",
-]
-
 
 # --- instances, as data: what is loaded, drawn or cut, and from which seed ----------------------
 
@@ -262,52 +249,8 @@ class SolveCell:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCell:
-    """A benchmark that is a separate program: a module and its arguments."""
-
-    module: str
-    arguments: tuple[str, ...] = ()
-    limits: CellLimits = CellLimits(time=None, wall=3600.0)
-
-    @property
-    def group(self) -> str:
-        """The command line."""
-        return " ".join((self.module, *self.arguments))
-
-    @property
-    def label(self) -> str:
-        """The command line."""
-        return self.group
-
-    @property
-    def method(self) -> str:
-        """The module."""
-        return self.module
-
-    @property
-    def key(self) -> str:
-        """Digest of all that can change the outcome."""
-        return _digest(self.to_json())
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain data."""
-        return {
-            "kind": "script",
-            "module": self.module,
-            "arguments": list(self.arguments),
-            "limits": dataclasses.asdict(self.limits),
-        }
-
-
-Cell: TypeAlias = SolveCell | ScriptCell
-
-
-def cell_from_json(data: Mapping[str, Any]) -> Cell:
-    """Undo ``to_json`` of either kind."""
-    limits = CellLimits(**data["limits"])
-    if data["kind"] == "script":
-        return ScriptCell(data["module"], tuple(data["arguments"]), limits)
+def cell_from_json(data: Mapping[str, Any]) -> SolveCell:
+    """Undo :meth:`SolveCell.to_json`."""
     return SolveCell(
         world=InstanceRecipe.from_json(data["world"]),
         replicas=data["replicas"],
@@ -315,7 +258,7 @@ def cell_from_json(data: Mapping[str, Any]) -> Cell:
         failures=LossRule(data["failures"]),
         method=data["method"],
         seed=data["seed"],
-        limits=limits,
+        limits=CellLimits(**data["limits"]),
         settings=data["settings"],
     )
 
@@ -331,11 +274,11 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
         When the question contradicts itself (more replicas than sites).
     """
     survive: str | None = None
-    objective = MEAN_LATENCY
+    objective: Objective = MEAN_LATENCY
     if cell.failures is LossRule.N_1:
-        from placement.contingency.objective import Contingency
+        from placement import Contingency
 
-        objective = Contingency()  # type: ignore[assignment]  # another Objective
+        objective = Contingency()
     elif cell.failures is LossRule.REGION:
         survive = lowest_level(instance)
     elif cell.failures is LossRule.CONTINENT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_folder"]
+from placement.errors import InputError
 
 _HELP = {
     "latency": "folder of measured latencies (CSV); without it the measured networks are left out",
@@ -37,3 +37,20 @@ def add_folder(parser: argparse.ArgumentParser, name: str) -> None:
         return path
 
     parser.add_argument(f"--{name}", type=existing, metavar="DIR", help=_HELP[name])
+
+
+def measured_file(here: Path | None, name: str) -> Path:
+    """Return a file of the folder of measured latencies.
+
+    Raises
+    ------
+    InputError
+        When there is no folder, or no such file in it.
+    """
+    if here is None or not (here / name).is_file():
+        raise InputError(
+            "no such file among the measured latencies",
+            source=str(here / name) if here else name,
+            expected="--latency DIR, a folder that has it",
+        )
+    return here / name

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from placement.errors import InputError
 
-__all__ = ["grouped", "lines_table", "markdown_table", "tables_of", "with_tables"]
-
 Row: TypeAlias = dict[str, Any]
 
 _TABLE = re.compile(

@@ -1,4 +1,4 @@
-"""Description of a benchmark's machine: hardware, versions, commit."""
+"""Machine of a benchmark, which runs Linux: hardware, versions, commit; peak of memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import placement
 
-__all__ = ["commit", "describe", "hardware", "sentence"]
-
 ROOT = Path(__file__).resolve().parents[2]
 SOLVERS = ("numpy", "highspy", "ortools", "pyomo")
+_STATUS = Path("/proc/self/status")
+_RESET = Path("/proc/self/clear_refs")
 
 
 def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
@@ -40,9 +40,9 @@ def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
             continue
     return {
         "cpu": _cpu(),
-        "cores": _cores(),
-        "load": _load(),
-        "memory_gb": _memory_gb(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 1),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "system": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "versions": versions,
@@ -84,31 +84,24 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
-
-
-def _load() -> float | None:
-    try:
-        return round(os.getloadavg()[0], 1)
-    except (AttributeError, OSError):  # not on Windows
-        return None
-
-
 def _cpu() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1).strip() if found else platform.machine()
 
 
-def _memory_gb() -> int | None:
+def watch_memory() -> bool:
+    """Forget the peak so far; whether the system can."""
     try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    except (AttributeError, ValueError, OSError):
-        return None
+        _RESET.write_text("5", encoding="ascii")  # proc(5): resets VmHWM
+    except OSError:
+        return False
+    return _STATUS.exists()
+
+
+def most_memory() -> float:
+    """Return the peak of resident memory since :func:`watch_memory`, in MB (10^6 bytes)."""
+    for line in _STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return 1.024e-3 * float(line.split()[1])
+    raise OSError(f"{_STATUS} does not tell VmHWM")

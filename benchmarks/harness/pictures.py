@@ -1,45 +1,134 @@
-"""Pictures and tables of :mod:`benchmarks.contingency.study`."""
+"""Pictures of results: panels of lines side by side, drawn without a window."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.harness.doc_pages import markdown_table
 from placement.report.charts.palette import METHODS
-from placement.support.checks import BoolArray, FloatArray
+from placement.report.result_file import best_known, row_gap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "Outcome", "axes_of", "cdf", "ms", "rows", "share_of", "weighted_quantile"]
-
 COLOURS = METHODS
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Lines of Markdown, and a picture."""
+@dataclass(frozen=True)
+class Panel:
+    """Lines over one pair of axes.
 
-    lines: list[str]
-    figure: Figure
+    Attributes
+    ----------
+    lines
+        Name -> x, y, and how matplotlib draws the line; a name that begins with "_" has no entry
+        in the legend. Lines have the colours of :data:`COLOURS` in turn.
+    axes
+        What ``Axes.set`` takes: labels, limits, scales, ticks.
+    marks
+        x of dashed vertical lines, name -> where.
+    bands
+        Name of a line -> the least and the largest value around it.
+    """
+
+    lines: Mapping[str, tuple[Sequence[Any], Sequence[float], Mapping[str, Any]]]
+    axes: Mapping[str, Any]
+    marks: Mapping[str, float] = field(default_factory=dict)
+    bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+
+    def draw(self, axes: Any) -> None:
+        """Draw the lines, the marks and the legend."""
+        for place, (name, (x, y, style)) in enumerate(self.lines.items()):
+            colour = {"color": COLOURS[place % len(COLOURS)], **style}
+            axes.plot(x, y, **{"label": name, "linewidth": 1.5, **colour})
+            if name in self.bands:
+                axes.fill_between(x, *self.bands[name], color=colour["color"], alpha=0.15, lw=0)
+        for name, where in self.marks.items():
+            axes.axvline(where, color="0.6", linestyle=":", label=name, zorder=0)
+        axes.set(**self.axes)
+        if "xticks" in self.axes or "yticks" in self.axes:
+            axes.minorticks_off()
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False, fontsize=8, ncols=1 + (len(self.lines) > 5))
 
 
-def axes_of(columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:
-    """Return a figure with some axes side by side, drawn without a window."""
+def save_panels(path: Path, panels: Sequence[Panel], columns: int = 2, height: float = 3.4) -> None:
+    """Draw panels, `columns` in a row of `height` inches, into a PNG."""
+    figure, axes = axes_of(min(columns, len(panels)), height, math.ceil(len(panels) / columns))
+    for one, panel in zip(axes, panels, strict=False):
+        panel.draw(one)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def method_panels(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> list[Panel]:
+    """Return gap and time over the number of replicas: two panels for each failure constraint.
+
+    Parameters
+    ----------
+    rows
+        Of a suite: all rows of a question, since the gap is to the best bound that any method
+        proved.
+    methods
+        To draw. A point is the median over the questions with that many replicas.
+    """
+    known, panels = best_known(rows), list[Panel]()
+    solved = [row for row in rows if row["outcome"] == "ok" and row["cell"]["method"] in methods]
+    for failures in sorted({row["cell"]["failures"] for row in solved}, key=_strictness):
+        gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in solved:
+            cell, gap = row["cell"], row_gap(row, known)
+            if cell["failures"] == failures and isinstance(cell["replicas"], int):
+                times[cell["method"]][cell["replicas"]].append(float(row["seconds"]))
+                if gap is not None:
+                    gaps[cell["method"]][cell["replicas"]].append(100 * gap)
+        for found, label in ((gaps, "gap %"), (times, "seconds")):
+            lines: dict[str, tuple[Sequence[Any], Sequence[float], Mapping[str, Any]]] = {}
+            for place, method in enumerate(methods):
+                points = found.get(method)
+                if points:
+                    x = sorted(points)
+                    style = {"marker": "o", "markersize": 3, "color": COLOURS[place % len(COLOURS)]}
+                    # one legend for the two panels
+                    lines[method if found is gaps else f"_{method}"] = (
+                        x,
+                        [statistics.median(points[size]) for size in x],
+                        style,
+                    )
+            scale: dict[str, Any] = {"yscale": "log"}
+            if found is gaps:
+                top = max((y for _, each, _ in lines.values() for y in each), default=0.0)
+                scale = {"ylim": (-0.03 * max(top, 1.0), 1.5 * max(top, 1.0))}
+            axes = {"title": failures, "xlabel": "replicas", "ylabel": label, **scale}
+            panels.append(Panel(lines, axes))
+    return panels
+
+
+def _strictness(failures: str) -> tuple[bool, bool, str]:
+    """Order of failure constraints: none, domains, losses."""
+    return failures == "N-1", failures != "none", failures
+
+
+def axes_of(columns: int, height: float = 3.4, rows: int = 1) -> tuple[Figure, list[Any]]:
+    """Return a figure with some axes side by side."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.4 * columns + 0.4, height), layout="constrained")
+    figure = Figure(figsize=(4.4 * columns + 0.4, rows * height), layout="constrained")
     FigureCanvasAgg(figure)
-    found = figure.subplots(1, columns, squeeze=False)[0]
+    found = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes in found:
         axes.grid(visible=True, alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    return figure, list(found)
+    return figure, found
 
 
 def cdf(axes: Any, values: Sequence[float], label: str, colour: str, style: str = "-") -> None:
@@ -48,25 +137,3 @@ def cdf(axes: Any, values: Sequence[float], label: str, colour: str, style: str 
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     axes.step(ordered, 100 * share, where="post", label=label, color=colour, linestyle=style)
     axes.set_ylim(0, 101)
-
-
-def rows(header: Sequence[str], body: Sequence[Sequence[object]]) -> list[str]:
-    """Return a Markdown table."""
-    return markdown_table(header, body).splitlines()
-
-
-def ms(values: Sequence[float] | FloatArray, quantile: float = 0.5) -> str:
-    """Return a quantile in ms."""
-    return f"{np.quantile(np.asarray(values, dtype=np.float64), quantile):.1f}"
-
-
-def share_of(condition: BoolArray) -> str:
-    """Return how many per cent hold."""
-    return f"{100 * float(np.mean(condition)):.0f} %"
-
-
-def weighted_quantile(values: FloatArray, weights: FloatArray, quantile: float) -> float:
-    """Least value that `quantile` of the weight does not exceed."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return float(values[order][int(np.searchsorted(total, quantile * total[-1] - 1e-9))])

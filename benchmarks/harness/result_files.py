@@ -11,22 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.machine import ROOT, describe
 from placement.errors import InputError
 from placement.io.formats.files import write_file
-
-__all__ = [
-    "RESULTS",
-    "Row",
-    "add_results",
-    "read_json",
-    "read_rows",
-    "rows_of",
-    "save_csv",
-    "save_json",
-    "save_rows",
-    "save_text",
-]
 
 Row: TypeAlias = dict[str, Any]
 """Row of a table of results: name of the column -> cell, a text where it was read from a CSV."""
@@ -63,13 +50,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a CSV; no rows when there is no such file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """Return the rows of a CSV; no rows when there is no such file."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -90,37 +71,8 @@ def existing_rows(path: Path) -> list[Row]:
     return rows
 
 
-def rows_of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:
-    """Return the rows of a suite whose columns have the wanted values.
-
-    Parameters
-    ----------
-    rows
-        Rows with a column "suite".
-    suite
-        Its value.
-    **wanted
-        Column -> value; a number is compared as a number.
-    """
-    return [
-        row
-        for row in rows
-        if row["suite"] == suite
-        and all(
-            row[column] == value if isinstance(value, str) else float(row[column]) == value
-            for column, value in wanted.items()
-        )
-    ]
-
-
 def read_json(path: Path) -> dict[str, Any]:
-    """Return a document of JSON; an empty one when there is no such file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """Return a document of JSON; an empty one when there is no such file."""
     if not path.exists():
         return {}
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -128,69 +80,32 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write text, in place of a file that is there; the folder is made.
-
-    Parameters
-    ----------
-    path
-        The file.
-    text
-        The content.
-    """
+    """Write text, in place of a file that is there; the folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, text.encode(), force=True)
 
 
 def save_json(path: Path, document: Mapping[str, object], indent: int = 1) -> None:
-    """Write a document as JSON.
-
-    Parameters
-    ----------
-    path
-        The file.
-    document
-        The content.
-    indent
-        Spaces per level.
-    """
+    """Write a document as JSON, with `indent` spaces per level."""
     save_text(path, json.dumps(document, indent=indent, ensure_ascii=False) + "\n")
 
 
-def save_csv(
-    path: Path, heads: Sequence[str], rows: Iterable[Iterable[object]], end: str = "\n"
-) -> None:
-    r"""Write a table as CSV.
+def note_runs(path: Path, group: str) -> None:
+    """Note in a JSON file what a group of questions ran on, beside the notes of other groups."""
+    save_json(path, read_json(path) | {group: {"machine": describe()}})
 
-    Parameters
-    ----------
-    path
-        The file.
-    heads
-        Names of the columns.
-    rows
-        Cells in the order of `heads`.
-    end
-        End of a line; some older files have "\r\n".
-    """
+
+def save_csv(path: Path, heads: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a table as CSV: names of the columns, and cells in their order."""
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator=end)
+    writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(heads)
     writer.writerows(rows)
     save_text(path, stream.getvalue())
 
 
-def save_rows(path: Path, rows: Sequence[Any], *, end: str = "\n") -> None:
-    r"""Write rows as CSV, under the names of their columns.
-
-    Parameters
-    ----------
-    path
-        The file.
-    rows
-        Rows of one kind: :data:`Row`, or objects of one dataclass.
-    end
-        End of a line; some older files have "\r\n".
-    """
+def save_rows(path: Path, rows: Sequence[Any]) -> None:
+    """Write rows as CSV: :data:`Row`, or objects of one dataclass, under the names of columns."""
     tables = [row if isinstance(row, dict) else dataclasses.asdict(row) for row in rows]
     heads = list(tables[0]) if tables else []
-    save_csv(path, heads, ([row[head] for head in heads] for row in tables), end)
+    save_csv(path, heads, ([row[head] for head in heads] for row in tables))

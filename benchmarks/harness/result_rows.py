@@ -21,8 +21,6 @@ from placement.errors import InputError
 from placement.io.formats.files import check_file
 from placement.report.result_file import FORMAT, VERSION, Results, read_results
 
-__all__ = ["ResultsFile"]
-
 
 class ResultsFile:
     """A file of results, open for appending by this process alone.

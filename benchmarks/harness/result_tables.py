@@ -21,9 +21,7 @@ from placement.report.result_file import (
     row_gap,
     time_ratio,
 )
-from placement.text import escape, table, wrap
-
-__all__ = ["method_rows", "page_text", "report_text", "rows_text"]
+from placement.text import escape, wrap
 
 _COLUMNS = 100
 """Columns of text: a page of results must not depend on the terminal that writes it."""
@@ -45,41 +43,26 @@ _ANSWERED = 2
 
 
 def report_text(results: Results) -> str:
-    """Return the report of a run: the machine, gap and time by method, everything that failed."""
+    """Return the report of a run: the tables of its page, everything that failed."""
     if not results.rows:
         return "No cell has a row yet."
-    parts = [_machines(results)]
-    reference = _reference(results)
-    for title, rows in families(_solved(results)):
-        parts.append(title)
-        parts.append(_table(_heads(reference), method_rows(rows, reference)))
-    scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
-    if scripts:
-        lines = [
-            (row["label"], row["outcome"], f"{row['wall_seconds']:.1f} s", row.get("reason", ""))
-            for row in scripts
-        ]
-        parts.append(_table(("script", "outcome", "time", "reason"), lines))
-    parts.extend(f"CONTRADICTION  {line}" for line in contradictions(results.rows))
-    parts.extend(_unanswered(results.rows))
-    parts.extend(_captions(results))
-    return "\n\n".join(parts)
+    return "\n\n".join([page_text(results, every=True), *_unanswered(results.rows)])
 
 
-def page_text(results: Results) -> str:
+def page_text(results: Results, *, every: bool = False) -> str:
     """Return the tables of a page as Markdown: the machine, then gap and time by method.
 
-    A group of questions that only one method answered compares nothing and has no table. More than
-    two groups share one table, with a column for the gap in each.
+    A group of questions that only one method answered compares nothing and has no table, except
+    with `every`. More than two groups share one table, with a column for the gap in each.
     """
     reference = _reference(results)
     compared = [
         (title, rows)
         for title, rows in families(_solved(results))
-        if len({row["cell"]["method"] for row in rows}) > 1
+        if every or len({row["cell"]["method"] for row in rows}) > 1
     ]
     parts = [_machines(results)]
-    if len(compared) > 2:
+    if len(compared) > 2 and not every:
         parts.append(_shared_table(compared, reference))
     else:
         for title, rows in compared:
@@ -241,12 +224,6 @@ def _unanswered(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for (outcome, who, reason), count in seen.items()
     ]
     return ["\n".join(lines)] if lines else []
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    words = ("method", "not answered", "script", "outcome", "reason")
-    numbers = [i for i, name in enumerate(head) if name not in words]
-    return table(head, rows, right=numbers, width=130)
 
 
 def _percent(value: float) -> str:

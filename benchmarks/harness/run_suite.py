@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
-import math
 import sys
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
-from benchmarks.harness.cells import Cell, SolveCell
+from benchmarks.harness.cells import SolveCell
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS
 from benchmarks.harness.result_rows import ResultsFile
@@ -24,105 +20,7 @@ from benchmarks.harness.suites import Suite
 from benchmarks.peers import CAPTIONS
 from placement.errors import InputError
 from placement.report.result_file import contradictions, read_results
-from placement.text import clip, escape
-
-__all__ = ["RunProgress", "add_suite_arguments", "duration_text", "run_suite", "suite_study"]
-
-
-# --- progress on standard error -----------------------------------------------------------------
-
-
-class RunProgress:
-    """Counts cells and estimates the rest from the cells of the same method.
-
-    Parameters
-    ----------
-    stream
-        Where to; on a terminal one line is rewritten, elsewhere a line comes every few seconds.
-    cells
-        What will be run.
-    jobs
-        Processes at once.
-    clock
-        Seconds; for tests.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        cells: Sequence[Cell],
-        jobs: int = 1,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._stream = stream
-        self._terminal = stream.isatty()
-        self._left = Counter(cell.method for cell in cells)
-        self._walls: defaultdict[str, list[float]] = defaultdict(list)
-        self._total = len(cells)
-        self._jobs = jobs
-        self._clock = clock
-        self._started = clock()
-        self._last = -math.inf
-        self._outcomes: Counter[str] = Counter()
-
-    def __call__(self, cell: Cell, row: Mapping[str, object], done: int) -> None:
-        """Take note of a cell that has ended, and show how the run stands."""
-        self._left[cell.method] -= 1
-        wall = row.get("wall_seconds")
-        self._walls[cell.method].append(float(wall) if isinstance(wall, (int, float)) else 0.0)
-        self._outcomes[str(row["outcome"])] += 1
-        now = self._clock()
-        if now - self._last < (0.1 if self._terminal else 5.0) and done < self._total:
-            return
-        self._last = now
-        text = self.text(cell, done)
-        self._stream.write(f"\r\x1b[K{clip(text, 110)}" if self._terminal else f"{text}\n")
-        self._stream.flush()
-
-    def text(self, cell: Cell, done: int) -> str:
-        """Return the line."""
-        spent = self._clock() - self._started
-        rest = self.rest()
-        parts = [
-            f"{done}/{self._total}",
-            f"{duration_text(spent)} so far",
-            "" if done == self._total else f"about {duration_text(rest)} left",
-            *(f"{n} {kind}" for kind, n in sorted(self._outcomes.items()) if kind != "ok"),
-            escape(cell.label),
-        ]
-        return " · ".join(part for part in parts if part)
-
-    def rest(self) -> float:
-        """Estimate the seconds left: the mean of the method's cells so far, else of all."""
-        walls = [wall for seen in self._walls.values() for wall in seen]
-        overall = sum(walls) / len(walls) if walls else 0.0
-        total = 0.0
-        for method, left in self._left.items():
-            seen = self._walls.get(method)
-            total += left * (sum(seen) / len(seen) if seen else overall)
-        return total / self._jobs
-
-    def close(self) -> None:
-        """End the line on a terminal."""
-        if self._terminal and self._last > -math.inf:
-            self._stream.write("\n")
-            self._stream.flush()
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration in the two units that matter.
-
-    Examples
-    --------
-    >>> duration_text(4.2), duration_text(75), duration_text(7260)
-    ('4 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+from placement.text import escape
 
 
 def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
@@ -217,26 +115,27 @@ def run_suite(suite: Suite, args: argparse.Namespace) -> int:
                     "jobs": args.jobs,
                     "cells": len(cells),
                     "captions": _captions(todo),
-                    "seeds": sorted({c.seed for c in cells if isinstance(c, SolveCell)}),
+                    "seeds": sorted({c.seed for c in cells}),
                 }
             )
-            progress = RunProgress(sys.stderr, todo, args.jobs)
 
-            def report(cell: Cell, row: dict[str, object], number: int) -> None:
+            def report(cell: SolveCell, row: dict[str, object], number: int) -> None:
                 file.add({"run": run, **row})
-                progress(cell, row, number)
+                print(
+                    f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
             try:
                 Runner(args.jobs).run(todo, report)
             except KeyboardInterrupt:
                 print("interrupted; go on with --resume", file=sys.stderr)
                 return INTERRUPTED
-            finally:
-                progress.close()
     return _summarise(path)
 
 
-def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[Cell, ...]:
+def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[SolveCell, ...]:
     known = {cell.method for cell in suite.cells()}
     for method in methods:
         if method not in known:
@@ -256,7 +155,7 @@ def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[
     return chosen
 
 
-def _captions(cells: Sequence[Cell]) -> dict[str, str]:
+def _captions(cells: Sequence[SolveCell]) -> dict[str, str]:
     return {name: CAPTIONS[name] for name in sorted({c.method for c in cells}) if name in CAPTIONS}
 
 

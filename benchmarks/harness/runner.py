@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import IO
 
-from benchmarks.harness.cells import Cell, ScriptCell
+from benchmarks.harness.cells import SolveCell
 from benchmarks.harness.machine import ROOT
 
-__all__ = ["Runner", "run_cell"]
-
 _TAIL = 2000
+COMMAND = (sys.executable, "-m", "benchmarks.harness.cell_process")
+"""Command of the process of one cell, which it reads from its standard input."""
 
-Report = Callable[[Cell, dict[str, object], int], None]
+Report = Callable[[SolveCell, dict[str, object], int], None]
 """Called after each cell: the cell, its row, how many are done."""
 
 
@@ -41,7 +41,7 @@ class Runner:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def run(self, cells: Sequence[Cell], report: Report) -> None:
+    def run(self, cells: Sequence[SolveCell], report: Report) -> None:
         """Run every cell; `report` gets each row as it comes, in this thread.
 
         A KeyboardInterrupt ends the processes under way and is raised again; their cells have no
@@ -49,7 +49,7 @@ class Runner:
         """
         done = 0
         queue = list(reversed(cells))
-        under_way: dict[Future[dict[str, object]], Cell] = {}
+        under_way: dict[Future[dict[str, object]], SolveCell] = {}
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
                 while queue or under_way:
@@ -64,7 +64,7 @@ class Runner:
                 self._stop()
                 raise
 
-    def _one(self, cell: Cell) -> dict[str, object]:
+    def _one(self, cell: SolveCell) -> dict[str, object]:
         return run_cell(cell, self._watch)
 
     def _watch(self, child: subprocess.Popen[bytes], running: bool) -> None:
@@ -84,7 +84,7 @@ class Runner:
 
 
 def run_cell(
-    cell: Cell, watch: Callable[[subprocess.Popen[bytes], bool], None] | None = None
+    cell: SolveCell, watch: Callable[[subprocess.Popen[bytes], bool], None] | None = None
 ) -> dict[str, object]:
     """Run one cell in a separate process and return its row.
 
@@ -131,7 +131,7 @@ def run_cell(
     return row | _outcome(cell, child.returncode, ended, text, noise)
 
 
-def _start(cell: Cell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(cell: SolveCell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
     threads = str(cell.limits.threads)
     environment = os.environ | {
         "OMP_NUM_THREADS": threads,
@@ -140,7 +140,7 @@ def _start(cell: Cell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes
         "PYTHONHASHSEED": "0",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.harness.cell_process"],
+        COMMAND,
         stdin=subprocess.PIPE,
         stdout=out,
         stderr=err,
@@ -150,7 +150,7 @@ def _start(cell: Cell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes
     )
 
 
-def _feed_and_wait(child: subprocess.Popen[bytes], cell: Cell) -> bool:
+def _feed_and_wait(child: subprocess.Popen[bytes], cell: SolveCell) -> bool:
     """Give the child its cell and wait; False when it had to be killed at the wall-clock limit."""
     if child.stdin is not None:
         try:
@@ -180,15 +180,13 @@ def _read(stream: IO[bytes]) -> str:
     return stream.read().decode(errors="backslashreplace")
 
 
-def _outcome(cell: Cell, code: int, ended: bool, text: str, noise: str) -> dict[str, object]:
+def _outcome(cell: SolveCell, code: int, ended: bool, text: str, noise: str) -> dict[str, object]:
     if not ended:
         return {
             "outcome": "timeout",
             "reason": f"killed after {cell.limits.wall:g} s of wall time",
             "stderr": noise[-_TAIL:],
         }
-    if isinstance(cell, ScriptCell):
-        return _script_outcome(cell, code, text, noise)
     lines = text.strip().splitlines()
     if code == 0 and lines:
         row: dict[str, object] = json.loads(lines[-1])
@@ -211,21 +209,4 @@ def _outcome(cell: Cell, code: int, ended: bool, text: str, noise: str) -> dict[
         "outcome": "crashed",
         "reason": f"ended with code {code} and no row" + (f": {last}" if last else ""),
         "stderr": noise[-_TAIL:],
-    }
-
-
-def _script_outcome(cell: ScriptCell, code: int, text: str, noise: str) -> dict[str, object]:
-    tails: dict[str, object] = {"stdout": text[-20 * _TAIL :], "stderr": noise[-_TAIL:]}
-    if code == 0:
-        return {"outcome": "ok", **tails}
-    if f"No module named {cell.module}" in noise:
-        return {"outcome": "missing", "reason": f"there is no {cell.module}"}
-    if "MemoryError" in noise or "bad_alloc" in noise:
-        return {"outcome": "memory", "reason": f"needs more than {cell.limits.memory} MiB", **tails}
-    last = next((line for line in reversed(noise.splitlines()) if line.strip()), "")
-    ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-    return {
-        "outcome": "crashed" if code < 0 else "error",
-        "reason": f"ended with {ending}" + (f": {last}" if last else ""),
-        **tails,
     }

@@ -17,8 +17,6 @@ from benchmarks.harness.doc_pages import with_tables
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_text
 
-__all__ = ["BAD", "FOUND", "INTERRUPTED", "MODULES", "WORSE", "Study", "load_study", "summary"]
-
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; bad input, or a file that cannot be written; `diff` found something worse,
 a suite a defect; interrupted. 141 as in `placement`: the reader of the output went away. A study
@@ -26,40 +24,31 @@ has its own reasons for 1, which its help gives."""
 
 MODULES = MappingProxyType(
     {
-        "contingency": "benchmarks.contingency.study",
-        "contingency.losses": "benchmarks.exact.variants:LOSSES",
-        "contingency.methods": "benchmarks.contingency.methods",
-        "exact.hard": "benchmarks.exact.hard",
+        "contingency": "benchmarks.contingency",
+        "commit_paths": "benchmarks.commit_paths.study",
         "exact.leader_waits": "benchmarks.exact.variants:LEADER_WAITS",
+        "exact.measures": "benchmarks.exact.measures",
         "exact.rules": "benchmarks.exact.variants:RULES",
+        "exact.scale": "benchmarks.exact.scale",
         "exact.set_waits": "benchmarks.exact.variants:SET_WAITS",
         "exact.speed": "benchmarks.exact.speed",
         "explore": "benchmarks.explore.study",
-        "fleet": "benchmarks.fleet.study",
-        "foundation": "benchmarks.foundation.study",
-        "live.cassandra": "benchmarks.live.cassandra.study",
-        "live.etcd": "benchmarks.live.etcd.study",
-        "live.postgresql": "benchmarks.live.postgresql.study",
-        "live.zookeeper": "benchmarks.live.zookeeper.study",
-        "local_search": "benchmarks.local_search.study",
-        "local_search.large": "benchmarks.local_search.large",
-        "milp.strength": "benchmarks.milp.strength",
-        "online.dynamic": "benchmarks.online.dynamic.study",
-        "online.reads": "benchmarks.online.reads.study",
-        "online.reads.claims": "benchmarks.online.reads.claims",
-        "online.selection": "benchmarks.online.selection.study",
-        "online.selection.closed_loop": "benchmarks.online.selection.closed_loop",
-        "online.selection.ladder": "benchmarks.online.selection.ladder",
-        "online.selection.wide_area": "benchmarks.online.selection.wide_area",
-        "overtime.configuration_moves": "benchmarks.overtime.configuration_moves",
+        "fleet": "benchmarks.fleet",
+        "milp.strength": "benchmarks.milp_strength",
+        "online.dynamic": "benchmarks.online.dynamic:DYNAMIC_STUDY",
+        "online.reads": "benchmarks.online.reads:READS_STUDY",
+        "online.reads.claims": "benchmarks.online.reads:CLAIMS_STUDY",
+        "online.selection": "benchmarks.online.selection:SELECTION_STUDY",
+        "online.selection.closed_loop": "benchmarks.online.selection:CLOSED_STUDY",
+        "online.selection.ladder": "benchmarks.online.selection:LADDER_STUDY",
+        "online.selection.wide_area": "benchmarks.online.selection:WIDE_STUDY",
         "overtime.leader_moves": "benchmarks.overtime.leader_moves",
         "overtime.leader_shares": "benchmarks.overtime.leader_shares",
         "overtime.replay": "benchmarks.overtime.replay",
-        "paper_tier3": "benchmarks.paper_tier3.study",
-        "quorumstore.speed": "benchmarks.quorumstore.speed",
-        "rtt_model": "benchmarks.rtt_model.study",
-        "tail": "benchmarks.tail.study",
-        "tuning": "benchmarks.tuning.study",
+        "paper_tier3": "benchmarks.paper_tier3",
+        "quorumstore.speed": "benchmarks.quorumstore",
+        "rtt_model": "benchmarks.rtt_model",
+        "tail": "benchmarks.tail",
     }
 )
 """Name of a study -> its module, and the name of its constant after a colon."""

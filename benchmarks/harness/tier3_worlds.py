@@ -20,30 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from placement import Instance, datasets
+from placement.datasets.cloud_regions import Region
 from placement.datasets.distance_rtt import modelled_rtt
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
-
-__all__ = [
-    "BUNDLED",
-    "LEVELS",
-    "MATRICES",
-    "NETWORKS",
-    "SIGMA",
-    "Tier3Instance",
-    "demand",
-    "instance_on",
-    "measured_network",
-    "modelled_network",
-    "number_of",
-    "read_matrix",
-    "region_domains",
-    "spread_demand",
-    "world",
-    "worlds",
-]
 
 MATRICES = {
     "aws-2025": "aws_cloudping_2025-05_p50.csv",
@@ -91,26 +73,18 @@ def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row]
     names = tuple(rows[0][1:]) if rows else ()
-    if not names or [row[0] for row in rows[1:]] != list(names):
+    square = [row[0] for row in rows[1:]] == list(names)
+    if not names or not square or any(len(row) != len(names) + 1 for row in rows):
         raise InputError(
             "not a square table", source=str(path), expected="the same names in row and column 1"
         )
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(names) + 1:
-            raise InputError(
-                "another number of cells",
-                source=f"{path}, row {number}",
-                value=len(row),
-                expected=str(len(names) + 1),
-            )
-    cells = [[_rtt(path, row[0], cell) for cell in row[1:]] for row in rows[1:]]
-    matrix = np.array(cells, dtype=np.float64)
+    matrix = np.array([[_rtt(path, row[0], cell) for cell in row[1:]] for row in rows[1:]])
     matrix = np.where(np.isnan(matrix), matrix.T, matrix)
     diagonal = np.diag(matrix).copy()
     np.fill_diagonal(matrix, 0.0)
     for i, j in np.argwhere(np.isnan(matrix)).tolist():
         paths = matrix[i] + matrix[:, j]
-        paths = np.where(np.isin(np.arange(len(names)), [i, j]), np.nan, paths)
+        paths[[i, j]] = np.nan
         if np.isnan(paths).all():
             raise InputError(
                 "no path between two sites",
@@ -132,50 +106,17 @@ def _rtt(path: Path, site: str, cell: str) -> float:
         raise InputError(
             "not an RTT", source=str(path), field=site, value=cell, expected="ms >= 0, or nothing"
         )
-    return float(value)
-
-
-def measured_network(
-    name: str, rng: np.random.Generator, latency: Path | None, sites: int = SITES
-) -> tuple[tuple[str, ...], FloatArray] | None:
-    """Read a measured matrix and take `sites` of its regions; None when the file is absent.
-
-    Parameters
-    ----------
-    name
-        A key of :data:`MATRICES`.
-    rng
-        Source of the choice of regions.
-    latency
-        Folder of measured latencies; None: there is none.
-    sites
-        How many regions, at most.
-
-    Returns
-    -------
-    tuple of str, ndarray
-        Region names and RTTs in ms, shape (n, n), with the intra-region figure on the diagonal.
-    """
-    if latency is None or not (path := latency / MATRICES[name]).exists():
-        return None
-    names, matrix = read_matrix(path)
-    keep = np.sort(rng.permutation(len(names))[:sites])
-    return tuple(names[i] for i in keep), matrix[np.ix_(keep, keep)]
+    return value
 
 
 def modelled_network(
     rng: np.random.Generator, sites: int = SITES
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Take `sites` regions of the bundled clouds and model their RTTs from distance.
+    """Take `sites` regions of the bundled clouds and model their RTTs from distance, in ms.
 
-    Returns
-    -------
-    tuple of str, ndarray
-        As :func:`measured_network`, with 1 ms on the diagonal.
+    The diagonal of the RTTs, shape (n, n), is 1 ms.
     """
-    regions = [
-        region for provider in ("aws", "gcp", "azure") for region in datasets.regions(provider)
-    ]
+    regions = list(_regions().values())
     keep = sorted(rng.permutation(len(regions))[:sites].tolist())
     points = np.array([(regions[i].lat, regions[i].lon) for i in keep])
     _, rtt = modelled_rtt(points, points[:1], rng)
@@ -183,13 +124,30 @@ def modelled_network(
     return tuple(regions[i].id for i in keep), rtt
 
 
-def region_domains(names: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
-    """Return country and continent of regions by name; nothing when one is not in the package."""
-    known = {
-        region.id: region
+def _network(
+    name: str, rng: np.random.Generator, latency: Path | None, sites: int
+) -> tuple[tuple[str, ...], FloatArray] | None:
+    """Return regions and RTTs of a network; None for a measured one without its file."""
+    if name == "modelled":
+        return modelled_network(rng, sites)
+    if latency is None or not (path := latency / MATRICES[name]).exists():
+        return None
+    names, matrix = read_matrix(path)
+    keep = np.sort(rng.permutation(len(names))[:sites])
+    return tuple(names[i] for i in keep), matrix[np.ix_(keep, keep)]
+
+
+def _regions() -> dict[str, Region]:
+    return {
+        f"{provider} {region.id}": region
         for provider in ("aws", "gcp", "azure")
         for region in datasets.regions(provider)
     }
+
+
+def _domains(names: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
+    """Return country and continent of regions by name; nothing when one is not in the package."""
+    known = {region.id: region for region in _regions().values()}
     if not known.keys() >= set(names):
         return {}
     found = [known[name] for name in names]
@@ -209,35 +167,17 @@ def demand(
 ) -> FloatArray:
     """Draw counts, shape (clients, operations): log-normal weights, each client near the shares.
 
-    Parameters
-    ----------
-    shares
-        Share of each standard operation, shape (5,), summing to 1. A client's own shares come from
-        Dirichlet(100 · shares); an operation without a share is issued by no client.
-    clients
-        How many.
-    rng
-        Source of all draws.
-    sigma
-        Standard deviation of the logarithm of a client's demand.
+    `sigma` is the standard deviation of the logarithm of a client's demand. A client's own shares
+    come from Dirichlet(100 · shares); an operation without a share is issued by no client.
     """
     return spread_demand(shares, np.exp(sigma * rng.standard_normal(clients)), rng)
 
 
 def spread_demand(shares: FloatArray, weight: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw counts, shape (clients, operations), for clients of given weights.
-
-    Parameters
-    ----------
-    shares, rng
-        As :func:`demand` takes them.
-    weight
-        Operations of each client, up to a factor.
-    """
-    clients = len(weight)
+    """Draw counts as :func:`demand`, for clients whose operations are `weight`, up to a factor."""
     present = shares > 0
-    drawn = np.zeros((clients, len(shares)))
-    drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=clients)
+    drawn = np.zeros((len(weight), len(shares)))
+    drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=len(weight))
     return np.asarray(np.round(OPERATIONS * weight[:, np.newaxis] / weight.sum() * drawn))
 
 
@@ -257,7 +197,7 @@ def instance_on(
     network
         ``modelled``, a key of :data:`MATRICES`, or one of :data:`BUNDLED`.
     shares
-        Share of each standard operation, shape (5,).
+        Share of each standard operation, shape (5,), summing to 1.
     rng
         Source of the choice of sites, of the modelled RTTs and of the demand.
     name
@@ -267,27 +207,21 @@ def instance_on(
     sigma
         As :func:`demand` takes it.
     latency
-        As :func:`measured_network` takes it.
+        Folder of measured latencies; None: there is none.
     """
     if network in BUNDLED:
         bundled = datasets.load(network)
-        return Instance(
-            sites=bundled.sites,
-            clients=bundled.clients,
-            client_rtt=bundled.client_rtt,
-            site_rtt=bundled.site_rtt,
+        return bundled.replace(
             counts=demand(shares, len(bundled.clients), rng, sigma),
             operations=STANDARD_OPERATIONS,
             domains={level: bundled.domains[level] for level in LEVELS},
+            intervals=(),
             name=name,
         )
-    if network == "modelled":
-        names, client_rtt = modelled_network(rng, sites)
-    else:
-        found = measured_network(network, rng, latency, sites)
-        if found is None:
-            return None
-        names, client_rtt = found
+    found = _network(network, rng, latency, sites)
+    if found is None:
+        return None
+    names, client_rtt = found
     site_rtt = client_rtt.copy()
     np.fill_diagonal(site_rtt, 0.0)
     return Instance(
@@ -297,7 +231,7 @@ def instance_on(
         site_rtt=site_rtt,
         counts=demand(shares, len(names), rng, sigma),
         operations=STANDARD_OPERATIONS,
-        domains=region_domains(names),
+        domains=_domains(names),
         name=name,
     )
 

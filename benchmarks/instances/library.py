@@ -32,19 +32,6 @@ from placement.problem import Problem
 from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status, status_of
 
-__all__ = [
-    "LIBRARY",
-    "Entry",
-    "LibraryAnswer",
-    "add_arguments",
-    "answer",
-    "better",
-    "check",
-    "read",
-    "run",
-    "write",
-]
-
 LIBRARY = Path(__file__).with_name("library.jsonl")
 _WORK = 10**12  # steps of a check: those that take minutes count as well
 
@@ -278,29 +265,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="answer the questions of these names; a better plan or bound is kept",
     )
     what.add_argument("--all", action="store_true", help="answer every question that is open")
-    parser.add_argument(
-        "--only", default="", metavar="TEXT", help="only questions whose name contains TEXT"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--only", default="", metavar="TEXT", help="only questions whose name contains TEXT")
+    add(
         "--prove",
         type=float,
-        default=1.0,
         metavar="S",
+        default=1.0,
         help="--check: prove again what took at most S seconds of CPU (default 1)",
     )
-    parser.add_argument(
+    add(
         "--time-limit",
         type=float,
-        default=10.0,
         metavar="S",
+        default=10.0,
         help="--solve, --all: seconds for each question (default 10)",
     )
-    parser.add_argument(
-        "--method", default="exact", metavar="NAME", help="--solve, --all: method (default exact)"
-    )
-    parser.add_argument(
-        "--library", type=Path, default=LIBRARY, metavar="FILE", help="another library"
-    )
+    add("--method", default="exact", metavar="NAME", help="--solve, --all: method (default exact)")
+    add("--library", type=Path, default=LIBRARY, metavar="FILE", help="another library")
 
 
 def run(asked: argparse.Namespace) -> int:

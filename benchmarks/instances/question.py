@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.exact.hard_networks import weights
-from placement import Diversity, Instance, Problem, datasets
-from placement.contingency.objective import Contingency
+from benchmarks.exact.networks import weights
+from placement import Contingency, Diversity, Instance, Problem, datasets
 from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.measures import After
+from placement.measures.question import percentile_question
 from placement.model.distances import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.model.prices import Prices
 from placement.support.checks import FloatArray
-from placement.tail import Distributions, Percentile
+from placement.tail import Distributions
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.workloads import MIXES, sample_mix
-
-__all__ = ["DRAWN", "LibraryQuestion", "catalogue", "digest"]
 
 DRAWN = "drawn"
 """Source of worlds with any number of sites and clients near the bundled cities."""
@@ -72,7 +71,7 @@ class LibraryQuestion:
     budget
         Largest sum of the prices 1 to 9 drawn for the sites; 0: none.
     loss
-        Arguments of :class:`placement.contingency.objective.Contingency`; empty: no loss.
+        Arguments of :class:`placement.contingency.goals.Contingency`; empty: no loss.
     percentile
         (p, spread of the log-normal RTTs); empty: the mean. With `loss`: the percentile after
         every loss.
@@ -151,19 +150,19 @@ class LibraryQuestion:
         )
 
     def _objective(self, instance: Instance) -> Objective:
-        percentile = self._percentile(instance)
-        if self.loss:
-            return Contingency(**self.loss, percentile=percentile)
-        return percentile or MEAN_LATENCY
-
-    def _percentile(self, instance: Instance) -> Percentile | None:
         if not self.percentile:
-            return None
+            return Contingency(**self.loss) if self.loss else MEAN_LATENCY
         percent, spread = self.percentile
-        rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
-        reaches = [reach_of_family(rtt, spread, "lognormal") for rtt in rtts]
-        bins = bins_for(instance, reaches, 1.0)
-        return Percentile(percent, Distributions.parametric(instance, variation=spread, bins=bins))
+        rtts = np.append(instance.client_rtt.ravel(), instance.site_rtt.ravel())
+        bins = bins_for(instance, rtts * reach_of_family(1.0, spread, "lognormal"), 1.0)
+        given = Distributions.parametric(instance, variation=spread, bins=bins)
+        asked = percentile_question(percent, given)
+        if not self.loss:
+            return asked
+        assert self.loss["goal"] == "worst"
+        return dataclasses.replace(
+            asked, aim=dataclasses.replace(asked.aim, after=After(self.loss["level"]))
+        )
 
     def _bundled(self) -> Instance:
         instance = datasets.load(self.source, mix=self.mix, seed=self.seed)

@@ -25,24 +25,6 @@ from typing import Any, Self, TypeVar
 
 from placement.errors import UnsupportedError
 
-__all__ = [
-    "CACHE",
-    "ETCD",
-    "Processes",
-    "Servers",
-    "answer",
-    "as_account",
-    "asked",
-    "awaited",
-    "c_program",
-    "debian_programs",
-    "free_port",
-    "go_program",
-    "java_classpath",
-    "python_with",
-    "server_name",
-]
-
 _T = TypeVar("_T")
 _GIVEN: set[int] = set()
 
@@ -111,6 +93,17 @@ def go_program(folder: Path, *options: str) -> Path:
         b"".join((folder / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")),
         lambda part: _carried_out(folder.name, *build, part, ".", cwd=folder),
     )
+
+
+def cargo_program(folder: Path) -> Path:
+    """Return the program of a Rust package as :func:`go_program` returns one of Go."""
+    build = ("cargo", "build", "--quiet", "--release", "--target-dir")
+    target = _cached(
+        folder.name,
+        b"".join((folder / name).read_bytes() for name in ("Cargo.toml", "main.rs")),
+        lambda part: _carried_out(folder.name, *build, part, cwd=folder),
+    )
+    return target / "release" / folder.name
 
 
 def debian_programs(package: str, *names: str) -> list[Path]:
@@ -216,6 +209,38 @@ def awaited(
         time.sleep(every)
 
 
+def postgresql_programs() -> Path:
+    """Return the folder of the newest server.
+
+    Raises
+    ------
+    UnsupportedError
+        When no server is installed.
+    """
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[4])
+    if found:
+        return found[-1].parent
+    if (initdb := shutil.which("initdb")) is not None:
+        return Path(initdb).resolve().parent
+    raise UnsupportedError("no PostgreSQL server (initdb) is installed")
+
+
+def postgresql_account() -> str:
+    """Return the account of the server, empty for the present account: the server refuses root.
+
+    Raises
+    ------
+    UnsupportedError
+        Where this is root, and there is no other account.
+    """
+    if os.geteuid() != 0:
+        return ""
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    raise UnsupportedError("the server does not run as root, and there is no other account")
+
+
 # --- processes that end with this one -----------------------------------------------------------
 
 
@@ -282,12 +307,9 @@ class Processes:
 
     def talk(self, command: Sequence[str | Path]) -> subprocess.Popen[str]:
         """Start a program that is asked on its standard input, and answers in lines."""
+        words, pipe = list(map(str, command)), subprocess.PIPE
         process = subprocess.Popen(
-            list(map(str, command)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+            words, stdin=pipe, stdout=pipe, text=True, start_new_session=True
         )
         self._running.append(process)
         return process

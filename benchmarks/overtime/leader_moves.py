@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 import numpy as np
 
 import placement
-from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import read_json, save_json
-from benchmarks.harness.study import Study
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.result_files import Row, read_json
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from placement import Instance, Problem
 from placement.evaluation.score import first_best
@@ -33,11 +31,8 @@ from placement.overtime.moves import Hysteresis, leader_path, outage_price, path
 from placement.overtime.replay import NOBODY, Deployments, Trace, interval_scores
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.support.checks import FloatArray, IntArray
-from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
+from placement.workloads import Clients, Database, Timeline, fleet, generate
 
-__all__ = ["STUDY"]
-
-RESULTS = ROOT / "benchmarks/results/stability.json"
 INTERVAL_SECONDS = 1800.0
 WEEK = 7 * 48
 REPLICAS, VOTERS = 7, 5
@@ -45,7 +40,6 @@ OUTAGES = (0.0, 1.0, 5.0, 10.0, 30.0)
 """Seconds without a leader per move: 0, 0.28, 6.9, 27.8, 250 ms of an interval's mean latency."""
 HORIZONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 DECAYS = (1.0, 1.02, 1.1, 1.5, 2.0, np.inf)
-REFERENCE = 10.0
 
 Paths = dict[str, IntArray]
 
@@ -81,14 +75,12 @@ def scores_of(
     return np.concatenate(scores), np.concatenate(operations)
 
 
-def rule_paths(
-    scores: FloatArray, price: FloatArray, horizons: Sequence[float] = HORIZONS
-) -> dict[tuple[float, float], IntArray]:
+def rule_paths(scores: FloatArray, price: FloatArray) -> dict[tuple[float, float], IntArray]:
     """Leaders of intervals 2 … T by the rule, for every decay and horizon."""
     return {
         (tau, horizon): leader_path(scores, price, Hysteresis(horizon), Decay(tau))
         for tau in DECAYS
-        for horizon in horizons
+        for horizon in HORIZONS
     }
 
 
@@ -106,10 +98,8 @@ def follow_work(scores: FloatArray, price: FloatArray) -> IntArray:
     return path
 
 
-def measured(
-    scores: FloatArray, price: FloatArray, price_ms: float
-) -> tuple[dict[str, Mapping[str, object]], dict[str, FloatArray]]:
-    """Rows by strategy, and the gap to the optimum of every database by strategy."""
+def measured(scores: FloatArray, price: FloatArray, price_ms: float) -> dict[str, Row]:
+    """Rows by strategy."""
     first, second = scores[:, :WEEK], scores[:, WEEK:]
     best = best_sequences(second, price)
     optimum = best.cost.total
@@ -133,15 +123,13 @@ def measured(
         paid[key] = float((paying / best_sequences(first[:, 1:], price).cost.total).mean())
     chosen = min(paid, key=lambda key: (paid[key], key))
     paths["hysteresis, chosen on week 1"] = grid[chosen][:, WEEK - 1 :]
-    rows: dict[str, Mapping[str, object]] = {}
-    gaps: dict[str, FloatArray] = {}
+    rows: dict[str, Row] = {}
     days = second.shape[1] / 48
     for name, path in paths.items():
         cost = path_cost(second, price, path)
         if (cost.total < optimum * (1 - 1e-9)).any():
             raise SystemExit(f"{name} pays less than the optimum")
         gap = 100 * (cost.total / optimum - 1)
-        gaps[name] = gap
         rows[name] = {
             "price_ms": price_ms,
             "gap_percent_mean": round(float(gap.mean()), 4),
@@ -155,110 +143,37 @@ def measured(
         "decay": chosen[0] if np.isfinite(chosen[0]) else "inf",
         "horizon": chosen[1],
     }
-    return rows, gaps
-
-
-def horizons(scores: FloatArray, price: FloatArray) -> list[dict[str, object]]:
-    """Mean gap of the rule on the second week for every decay and horizon."""
-    second = scores[:, WEEK:]
-    optimum = best_sequences(second, price).cost.total
-    rows: list[dict[str, object]] = []
-    for (tau, horizon), path in rule_paths(scores, price).items():
-        cost = path_cost(second, price, path[:, WEEK - 1 :])
-        rows.append(
-            {
-                "decay": tau if np.isfinite(tau) else "inf",
-                "horizon": horizon,
-                "gap_percent_mean": round(float((100 * (cost.total / optimum - 1)).mean()), 4),
-                "moves_per_day": round(float(cost.moves.mean() / (second.shape[1] / 48)), 4),
-            }
-        )
     return rows
 
 
-def by_class(
-    databases: Sequence[Database], gaps: Mapping[str, FloatArray]
-) -> list[dict[str, object]]:
-    """Mean gaps by whose clock a database follows and where its clients are."""
-    rows: list[dict[str, object]] = []
-    kinds = [(TENANTS[each.kind], each.footprint) for each in databases]
-    for kind in sorted(set(kinds)):
-        among = np.array([each == kind for each in kinds])
-        rows.append(
-            {
-                "clock": kind[0],
-                "footprint": kind[1],
-                "databases": int(among.sum()),
-                **{name: round(float(gap[among].mean()), 4) for name, gap in gaps.items()},
-            }
-        )
-    return rows
-
-
-def tables(document: Mapping[str, object]) -> dict[str, str]:
+def tables(document: Row) -> dict[str, str]:
     """Return the tables of the page, in Markdown, by name."""
-    prices, grid = document["prices"], document["grid"]
-    assert isinstance(prices, list)
-    assert isinstance(grid, list)
+    prices = document["prices"]
     rules = []
     for name in prices[0]["rows"]:
         rows = [each["rows"][name] for each in prices]
         cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
         rules.append([name, *cells])
-    decays = []
-    for tau in DECAYS:
-        key = tau if np.isfinite(tau) else "inf"
-        cells = [f"{row['gap_percent_mean']:.2f} %" for row in grid if row["decay"] == key]
-        decays.append([key, *cells])
     outages = [f"{each['outage_seconds']:g} s" for each in prices]
     return {
         "rules of stability.json": markdown_table(["rule", *outages], rules),
-        "decays of stability.json": markdown_table(
-            ["decay τ", *(f"H = {h:g}" for h in HORIZONS)], decays
-        ),
     }
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--databases", type=int, default=400, help="size of the fleet")
-    parser.add_argument("--seed", type=int, default=7, help="of the fleet and its demand")
-
-
-def _run_study(options: argparse.Namespace) -> int:
-    """Run the benchmark."""
+def _prices(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of all rules for each price."""
     instance = placement.load("world27")
     clients = client_ground(instance).clients  # a city each, in the order of the instance
     timeline = Timeline.of_day(date(2026, 3, 2), intervals=2 * WEEK)
     databases = fleet(clients, options.databases, seed=options.seed, timeline=timeline)
     scores, operations = scores_of(instance, clients, databases, timeline, options.seed)
-    prices, classes, grid = [], [], []
     for outage in OUTAGES:
         ms = outage_price(outage, INTERVAL_SECONDS)
-        rows, gaps = measured(scores, ms * operations, ms)
-        prices.append({"outage_seconds": outage, "price_ms": ms, "rows": rows})
-        if outage == REFERENCE:
-            classes = by_class(databases, gaps)
-            grid = horizons(scores, ms * operations)
-        print(f"price of {outage:g} s done", file=sys.stderr)
-    document = {
-        "benchmark": "stability",
-        "databases": options.databases,
-        "seed": options.seed,
-        "machine": machine.describe(["numpy"]),
-        "prices": prices,
-        "classes": classes,
-        "grid": grid,
-    }
-    save_json(RESULTS, document)
-    print("\n\n".join(tables(document).values()))
-    return 0
+        rows = measured(scores, ms * operations, ms)
+        yield {"outage_seconds": outage, "price_ms": ms, "rows": rows}
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("stability.json",),
-    page="docs/over-time.md",
-    report=lambda: tables(read_json(RESULTS)),
+EXPERIMENTS = Experiments("stability", {"prices": _prices}, {"databases": 400, "seed": 7})
+STUDY = EXPERIMENTS.study(
+    __doc__, page="docs/over-time.md", report=lambda: tables(read_json(EXPERIMENTS.path))
 )

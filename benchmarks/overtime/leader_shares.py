@@ -18,32 +18,26 @@ Writes benchmarks/results/leader_shares.json and the picture; the report is in d
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import machine
-from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import RESULTS, Row, add_results, read_json, save_json
-from benchmarks.harness.study import Study
-from benchmarks.overtime.replay_experiments import NETWORKS, drawn_fleet, network
+from benchmarks.harness.result_files import Row, read_json
+from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network, table
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.measures.question import percentile_question
 from placement.overtime.migration import LeaderMigration, migrate
 from placement.overtime.migration.simulate import plot_migration
 from placement.report.plots import save_figure
 from placement.support.checks import FloatArray
-from placement.tail import Distributions, Percentile
-
-__all__ = ["STUDY", "true_reduction"]
+from placement.tail import Distributions
 
 VOTERS = 5
 THIRD = 1 / 3
-PREDICTED, MEASURED = 39.7, 33.0
-"""Reductions of the paper's second database, per cent: of the mean, and of the median."""
-
 NEAR = (35.0, 45.0)
 """Predicted reductions that count as near the paper's, per cent."""
 
@@ -83,7 +77,7 @@ def _questions(
             instance.replace(counts=counts, intervals=()),
             replicas=names,
             voters=names,
-            objective=Percentile(50, spread),
+            objective=percentile_question(50, spread),
         )
         best = chosen[int(np.argmin(_means(problem, chosen)))]
         found.append((problem, Configuration.of(best, chosen, chosen)))
@@ -103,22 +97,16 @@ def _shares(questions: list[tuple[Problem, Configuration]]) -> Row:
         means = _means(problem, chosen.voters)
         best = chosen.voters.index(chosen.leader)
         predicted = true_reduction(means, best, best, 1 / VOTERS)
-        true = [true_reduction(means, best, heavy, THIRD) for heavy in range(VOTERS)]
-        others = [value for heavy, value in enumerate(true) if heavy != best]
+        true = true_reduction(means, best, best, THIRD)
         medians = (np.nan, np.nan)
         if NEAR[0] <= predicted <= NEAR[1]:
             medians = _medians(problem, chosen)
-        rows.append((predicted, true[best], min(others), max(others), *medians))
-    table = np.array(rows)
-    near = table[(table[:, 0] >= NEAR[0]) & (table[:, 0] <= NEAR[1])]
-    explained = PREDICTED - MEASURED
-    row: Row = {"databases": len(table), "near": len(near)}
-    columns = ("predicted", "third at best", "least else", "most else", "p50", "p50, third at best")
-    for place, key in enumerate(columns):
+        rows.append((predicted, true, *medians))
+    found = np.array(rows)
+    near = found[(found[:, 0] >= NEAR[0]) & (found[:, 0] <= NEAR[1])]
+    row: Row = {"databases": len(found), "near": len(near)}
+    for place, key in enumerate(("predicted", "third at best", "p50", "p50, third at best")):
         row[key] = round(float(near[:, place].mean()), 1) if len(near) else None
-    falls = near[:, 0] - near[:, 1:3].min(axis=1)
-    row["largest fall"] = round(float(falls.max(initial=0.0)), 1)
-    row["explained"] = int((falls >= explained).sum())
     return row
 
 
@@ -148,84 +136,56 @@ def _figure_4(questions: list[tuple[Problem, Configuration]]) -> tuple[Row, Lead
             for values in (course.mean, course.of(50.0), course.of(99.0))
         )
         found.append((mean, median, late, course))
-    table = np.array([row[:3] for row in found])
-    row: Row = {"databases": len(table)}
+    fell = np.array([row[:3] for row in found])
+    row: Row = {"databases": len(fell)}
     for place, key in enumerate(("mean", "p50", "p99")):
-        row[key] = round(float(np.median(table[:, place])), 1)
+        row[key] = round(float(np.median(fell[:, place])), 1)
     row["p50 at least twice the mean"] = int(
-        ((table[:, 1] >= 2 * table[:, 0]) & (table[:, 0] > 1)).sum()
+        ((fell[:, 1] >= 2 * fell[:, 0]) & (fell[:, 0] > 1)).sum()
     )
-    row["p50 halves"] = int((table[:, 1] >= 50).sum())
-    row["p50 rises"] = int((table[:, 1] < 0).sum())
-    closest = int(np.abs(table - np.array([30.0, 60.0, 30.0])).sum(axis=1).argmin())
+    row["p50 halves"] = int((fell[:, 1] >= 50).sum())
+    row["p50 rises"] = int((fell[:, 1] < 0).sum())
+    closest = int(np.abs(fell - np.array([30.0, 60.0, 30.0])).sum(axis=1).argmin())
     return row, found[closest][3]
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_folder(parser, "latency")
-    parser.add_argument("--databases", type=int, default=200, help="per network (default 200)")
-    parser.add_argument("--seed", type=int, default=1, help="of the fleets (default 1)")
-    add_results(parser)
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    """Run the benchmark; return the exit code 0."""
-    shares: list[Row] = []
-    moves: list[Row] = []
-    course: LeaderMigration | None = None
+def _each(options: argparse.Namespace) -> Iterator[tuple[str, list[tuple[Problem, Configuration]]]]:
     for name in NETWORKS:
-        if network(name, asked.latency) is None:
-            continue
-        questions = _questions(name, asked.databases, asked.seed, asked.latency)
-        shares.append({"network": name, **_shares(questions)})
-        row, one = _figure_4(questions)
-        moves.append({"network": name, **row})
-        course = one if name == "azure" or course is None else course
-    document = {
-        "machine": machine.describe(),
-        "databases": asked.databases,
-        "seed": asked.seed,
-        "shares": shares,
-        "figure 4": moves,
-        "bound": round(_bound(PREDICTED, THIRD), 2),
-    }
-    save_json(asked.results / "leader_shares.json", document)
-    if course is not None:
-        title = "Leaders move to the recommended site"
-        save_figure(plot_migration(course, title=title), FIGURE, force=True)
-    print(f"least reduction that a third at one site can explain: {document['bound']} %")
-    return 0
+        if network(name, options.latency) is not None:
+            yield name, _questions(name, options.databases, options.seed, options.latency)
+
+
+def _share_rows(options: argparse.Namespace) -> Iterator[Row]:
+    for name, questions in _each(options):
+        yield {"network": name, **_shares(questions)}
+
+
+def _moved_rows(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row per network, and draw the course of a database on Azure."""
+    for name, questions in _each(options):
+        row, course = _figure_4(questions)
+        if name == "azure":
+            title = "Leaders move to the recommended site"
+            save_figure(plot_migration(course, title=title), FIGURE, force=True)
+        yield {"network": name, **row}
+
+
+EXPERIMENTS = Experiments(
+    "leader_shares",
+    {"shares": _share_rows, "figure 4": _moved_rows},
+    {"databases": 200, "seed": 1},
+    folders=("latency",),
+)
 
 
 def _report() -> dict[str, str]:
     """Return the tables of docs/over-time.md from the results that the project keeps."""
-    document = read_json(RESULTS / "leader_shares.json")
+    document = read_json(EXPERIMENTS.path)
+    shown = ("network", "near", "predicted", "third at best", "p50", "p50, third at best")
     return {
-        "leader shares": _table(document["shares"]),
-        "moved leaders": _table(document["figure 4"]),
+        "leader shares": table(document["shares"], {name: name for name in shown}),
+        "moved leaders": table(document["figure 4"]),
     }
 
 
-def _bound(predicted: float, share: float) -> float:
-    """Least true reduction in per cent for a predicted one, with a share at one site.
-
-    The mean of the uniform distribution is 1. Under a heavy site of mean h the true one is
-    x·h + (1 − x)·(n − h)/(n − 1), which is least for the least h, the recommended site.
-    """
-    least = 1 - predicted / 100
-    true = share * least + (1 - share) * (VOTERS - least) / (VOTERS - 1)
-    return 100 * (1 - least / true)
-
-
-def _table(rows: list[Row]) -> str:
-    return markdown_table(list(rows[0]), [row.values() for row in rows])
-
-
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("leader_shares.json",),
-    page="docs/over-time.md",
-    report=_report,
-)
+STUDY = EXPERIMENTS.study(__doc__, page="docs/over-time.md", report=_report)

@@ -1,8 +1,8 @@
 """Replays over generated demand: what moving is worth, strategies, tiers, memory, speed, figures.
 
     python -m benchmarks run overtime.replay                 everything: minutes of processor time
-    python -m benchmarks run overtime.replay --quick         fewer databases; writes nothing
     python -m benchmarks run overtime.replay --only fleets   a part; the others keep what they had
+    python -m benchmarks run overtime.replay --databases 60 --days 2 --output /tmp/replay.json
 
 Writes ``benchmarks/results/replay.json`` and the pictures ``docs/figures/replay-*.png``. The page
 of the documentation shows medians; ``python -m benchmarks report`` shows all rows of the file.
@@ -11,107 +11,345 @@ of the documentation shows medians; ``python -m benchmarks report`` shows all ro
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+import functools
+import math
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
 
+import numpy as np
+
+import placement
 from benchmarks.harness import machine
-from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json, save_json
-from benchmarks.harness.study import Study
-from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
-from benchmarks.overtime.replay_figures import FIGURES, Drawn, figure_1
-
-__all__ = ["table", "tables"]
-
-RESULTS = ROOT / "benchmarks/results/replay.json"
-PICTURES = ROOT / "docs/figures"
-PARTS = ("moving", "fleets", "memory", "tier3", "figures", "speed")
-
-Document = dict[str, object]
-
-
-def _measure(
-    part: str, seed: int, quick: bool, drawn: dict[int, Drawn], latency: Path | None
-) -> Document:
-    """Run a part; its tables by name."""
-    if part == "moving":
-        return {"moving": moving(seed, latency, days=2 if quick else 7)}
-    if part == "fleets":
-        rows, replays = fleets(seed, 60 if quick else 1000)
-        drawn[1] = figure_1(replays)
-        return {"fleets": rows, "figure 1": drawn[1].numbers}
-    if part == "memory":
-        return {"memory": memory(seed, 40 if quick else 400)}
-    if part == "tier3":
-        databases = 4 if quick else 48
-        lines, seconds, result = tier3(seed, databases)
-        return {
-            "tier3": lines,
-            "tier3 databases": databases,
-            "tier3 cpu_seconds": round(seconds, 1),
-            "tier3 proven share": result.proven,
-        }
-    if part == "figures":
-        for number, draw in FIGURES.items():
-            drawn[number] = draw(seed)
-        return {f"figure {number}": each.numbers for number, each in drawn.items() if number != 1}
-    return {"speed": speed(seed, 100 if quick else 1000)}
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_folder(parser, "latency")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    """Run the benchmark and return the exit code."""
-    document: Document = {} if asked.quick else read_json(RESULTS)
-    drawn: dict[int, Drawn] = {}
-    for part in asked.only:
-        started = time.process_time()
-        found = _measure(part, asked.seed, asked.quick, drawn, asked.latency)
-        document.update(found)
-        for name, value in found.items():
-            if isinstance(value, list):
-                print(f"{name}\n{table(cast('list[Document]', value))}\n")
-            else:
-                print(f"{name}: {json.dumps(value)}\n")
-        print(f"{part}: {time.process_time() - started:.0f} s of processor", file=sys.stderr)
-    if asked.quick:
-        return 0
-    document.update(
-        {
-            "benchmark": "replay",
-            "seed": asked.seed,
-            "machine": machine.describe(["numpy", "pandas", "pyarrow"]),
-        }
-    )
-    save_json(RESULTS, document)
-    for number, each in drawn.items():
-        each.figure.savefig(PICTURES / f"replay-figure-{number}.png", dpi=110)
-    return 0
-
-
-def _report() -> dict[str, str]:
-    return tables(read_json(RESULTS))
-
-
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("replay.json",),
-    page="docs/benchmarks/replay.md",
-    report=_report,
+from benchmarks.harness.doc_pages import grouped, markdown_table
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
+from placement import Instance, Problem
+from placement.datasets import regions
+from placement.errors import MissingDependencyError
+from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
+from placement.overtime.replay.generated_fleets import (
+    ClientGround,
+    client_ground,
+    fleet_trace,
+    trace_of,
 )
+from placement.overtime.replay.results import gains, summary
+from placement.support.checks import FloatArray
+from placement.workloads import (
+    Clients,
+    Consumer,
+    Curve,
+    Database,
+    Office,
+    Timeline,
+    everywhere,
+    fleet,
+    generate,
+    mix_shares,
+    write_parquet,
+)
+
+DAY = date(2026, 3, 2)
+"""A Monday; no clock changes within the week but America's, on its last day."""
+
+NETWORKS = ("aws-2025", "azure", "aws", "gcp", "world27")
+"""Measured AWS (from the folder that --latency names) and Azure, then three with modelled RTTs."""
+
+POLES = ("New York", "Los Angeles", "Sao Paulo", "London", "Mumbai", "Tokyo")
+"""Cities that tenants with two or three poles are at home in."""
+
+CLASSES = (
+    "world-wide consumers",
+    "two poles, evening",
+    "three poles, evening",
+    "two poles, office",
+    "three poles, office",
+)
+"""Tenants whose demand moves with the sun."""
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A database and its class."""
+
+    kind: str
+    database: Database
+
+
+def network(name: str, latency: Path | None = None) -> Instance | None:
+    """Return one of :data:`NETWORKS`; its own demand plays no part. None when it is not there."""
+    if name != "aws-2025":
+        try:
+            return placement.load(name)
+        except MissingDependencyError:
+            return None
+    if latency is None or not (path := latency / MATRICES[name]).exists():
+        return None
+    names, rtt = read_matrix(path)
+    known = {region.id: region for region in regions("aws")}
+    points = np.array([(known[site].lat, known[site].lon) for site in names])
+    between = rtt.copy()
+    np.fill_diagonal(between, 0.0)
+    return Instance(
+        sites=names,
+        clients=names,
+        client_rtt=rtt,
+        site_rtt=between,
+        counts=np.ones((len(names), 5)),
+        site_coordinates=points,
+        client_coordinates=points,
+        name=name,
+    )
+
+
+def poles(clients: Clients, cities: tuple[str, ...], share: float = 0.9) -> FloatArray:
+    """Return weights with equal parts of `share` at some cities and a global tail."""
+    at = np.array([name in cities for name in clients.names])
+    tail = np.where(at, 0.0, everywhere(clients))
+    return np.where(at, share / len(cities), (1.0 - share) * tail / tail.sum())
+
+
+def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
+    """Yield the tenants of all classes: 3 global, and every pair and triple of `POLES`.
+
+    Global consumers have peaks 2.5, 3.5 and 5 times their troughs; tenants at poles have
+    the default curves (evening 3.5, office 8).
+    """
+    clients = ground.clients
+    shapes: list[tuple[str, FloatArray, Curve]] = [
+        (CLASSES[0], everywhere(clients), Consumer(ratio=ratio)) for ratio in (2.5, 3.5, 5.0)
+    ]
+    curves: tuple[tuple[Curve, str], ...] = ((Consumer(), "evening"), (Office(), "office"))
+    for daily, words in curves:
+        for count, word in ((2, "two"), (3, "three")):
+            shapes += [
+                (f"{word} poles, {words}", poles(clients, cities), daily)
+                for cities in combinations(POLES, count)
+            ]
+    for index, (kind, weights, curve) in enumerate(shapes):
+        yield Tenant(
+            kind,
+            Database(
+                index=index,
+                name=f"{kind} {index}",
+                rate=1e5,
+                weights=weights,
+                mix=mix_shares(mix),
+                curve=curve,
+            ),
+        )
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _moving(options: argparse.Namespace) -> Iterator[Row]:
+    """Static and dynamic gain of tenants whose demand moves with the sun."""
+    timeline = Timeline.of_day(DAY, options.days * 48)
+    for name in NETWORKS:
+        instance = network(name, options.latency)
+        if instance is None:
+            continue
+        ground = client_ground(instance)
+        for mix in ("social", "ycsb-b"):
+            known = list(tenants(ground, mix))
+            databases = [each.database for each in known]
+            trace = trace_of(
+                ground, instance, databases, timeline, seed=options.seed, law="expected"
+            )
+            for candidates in ("5 planned", "all sites"):
+                found: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in CLASSES}
+                for row, tenant in enumerate(known):
+                    alone = trace.part(row, row + 1)
+                    sites = instance.sites
+                    if candidates == "5 planned":  # as a careful owner has for all the demand
+                        total = alone.counts[0].sum(axis=0)
+                        all_of_it = instance.replace(counts=total, intervals=())
+                        sites = placement.solve(Problem(all_of_it, replicas=5, voters=5)).replicas
+                    problem = Problem(instance, replicas=5, voters=5, decay=2.0)
+                    result = replay(
+                        problem,
+                        alone,
+                        Deployments.same(instance, 1, sites, sites),
+                        tiers=(1,),
+                        strategies=("optimized", "average", "static", "worst"),
+                    )
+                    (line,) = gains(result).to_dict("records")
+                    moves = float(result.moves(1, "oracle")[0] / options.days)
+                    found[tenant.kind].append(
+                        (line["dynamic"], line["realised"], line["static"], moves)
+                    )
+                for kind, lines in found.items():
+                    table = np.array(lines)
+                    row_of: Row = {
+                        "network": name, "mix": mix, "candidates": candidates, "tenants": kind,
+                        "count": len(table),
+                    }  # fmt: skip
+                    for place, gain in enumerate(("dynamic", "realised", "static")):
+                        for words, of in (("least", np.min), ("median", np.median),
+                                          ("most", np.max)):  # fmt: skip
+                            row_of[f"{gain}_{words}"] = round(float(of(table[:, place])), 2)
+                    yield row_of | {"moves_per_day": round(float(table[:, 3].mean()), 2)}
+
+
+def drawn_fleet(
+    name: str, databases: int, seed: int, intervals: int = 48, latency: Path | None = None
+) -> tuple[Instance, Trace, tuple[str | None, ...]]:
+    """Draw a fleet on a network."""
+    instance = network(name, latency)
+    assert instance is not None, name
+    trace, wishes = fleet_trace(instance, databases, Timeline.of_day(DAY, intervals), seed=seed)
+    return instance, trace, wishes
+
+
+def deployments(
+    problem: Problem, trace: Trace, wishes: Sequence[str | None], kind: str, seed: int
+) -> Deployments:
+    """Return what the databases run on.
+
+    ``planned``: the proven plan for the first interval. ``scattered``: seven sites at random, the
+    first five of which vote: what grew without a plan.
+    """
+    if kind == "planned":
+        held = Deployments.solved(problem, trace)
+    else:
+        held = scattered(problem.instance, len(trace), seed)
+    return held.preferring(problem.instance, wishes)
+
+
+def scattered(instance: Instance, databases: int, seed: int) -> Deployments:
+    """Return seven sites at random for each database, of which the first five vote."""
+    rng = np.random.default_rng(seed)
+    replicas = np.zeros((databases, len(instance.sites)), dtype=bool)
+    voters = replicas.copy()
+    for row in range(databases):
+        chosen = rng.permutation(replicas.shape[1])[:7]
+        replicas[row, chosen], voters[row, chosen[:5]] = True, True
+    return Deployments(replicas, voters, np.full(databases, NOBODY))
+
+
+def fleet_replays(seed: int, databases: int) -> Iterator[tuple[str, str, Replay]]:
+    """Yield network, kind of deployment and the replay in tiers 1 and 2."""
+    for name in ("azure", "world27"):
+        if network(name) is None:
+            continue
+        instance, trace, wishes = drawn_fleet(name, databases, seed)
+        problem = Problem(instance, replicas=7, voters=5, decay=2.0)
+        for kind in ("planned", "scattered"):
+            held = deployments(problem, trace, wishes, kind, seed)
+            yield name, kind, replay(problem, trace, held)
+
+
+def _lines(result: Replay) -> Iterator[Row]:
+    for line in summary(result).to_dict("records"):
+        yield {str(name): _short(value) for name, value in line.items()}
+
+
+def _fleets(options: argparse.Namespace) -> Iterator[Row]:
+    """Strategies over fleets, by network and deployment."""
+    for name, kind, result in fleet_replays(options.seed, options.databases):
+        for line in _lines(result):
+            yield {"network": name, "deployment": kind, **line}
+
+
+def _memory(options: argparse.Namespace) -> Iterator[Row]:
+    """Costs of the optimized strategy by decay and length of interval."""
+    instance, trace, wishes = drawn_fleet(
+        "world27", max(1, options.databases * 2 // 5), options.seed
+    )
+    base = Problem(instance, replicas=7, voters=5)
+    held = deployments(base.replace(decay=2.0), trace, wishes, "scattered", options.seed)
+    for merge in (1, 2, 4, 8):
+        merged = trace.merged(merge)
+        for decay in (1.0, 1.1, 1.25, 1.5, 2.0, 4.0, math.inf):
+            result = replay(
+                base.replace(decay=decay), merged, held, tiers=(1,), strategies=("optimized",)
+            )
+            line = next(_lines(result))
+            yield {
+                "minutes": 30 * merge,
+                "decay": decay if math.isfinite(decay) else "inf",
+                **{name: line[name] for name in ("overhead_mean", "overhead_p95", "moves")},
+            }
+
+
+def _tier3(options: argparse.Namespace) -> Iterator[Row]:
+    """All three tiers on a small fleet, with a proof for every interval of the oracle."""
+    databases = max(1, options.databases * 48 // 1000)
+    instance, trace, wishes = drawn_fleet("world27", databases, options.seed)
+    problem = Problem(instance, replicas=5, voters=3, decay=2.0)
+    held = deployments(problem, trace, wishes, "planned", options.seed)
+    result = replay(problem, trace, held, tiers=(1, 2, 3))
+    for line in _lines(result):
+        yield {**line, "proven": result.proven}
+
+
+def _speed(options: argparse.Namespace) -> Iterator[Row]:
+    """Processor time of the generator and of replays, one process, everything included."""
+    databases, seed = options.databases, options.seed
+    clients: Clients = client_ground(placement.load("world27")).clients
+    fortnight = Timeline.of_day(DAY, 14 * 48)
+    drawn = fleet(clients, databases, seed=seed, timeline=fortnight)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fleet.parquet"
+        before = time.process_time()
+        rows = write_parquet(
+            path, generate(drawn, clients, fortnight, seed=seed), clients, fortnight
+        )
+        yield {
+            "what": "generate and stream to Parquet",
+            "size": f"{databases:,} databases × {fortnight.intervals} intervals × {len(clients)} "
+            f"clients × 5 operations; {rows:,} rows, {path.stat().st_size / 1e6:.0f} MB",
+            "cpu_seconds": round(time.process_time() - before, 2),
+        }
+    instance, trace, wishes = drawn_fleet("world27", databases, seed)
+    problem = Problem(instance, replicas=7, voters=5, decay=2.0)
+    held = deployments(problem, trace, wishes, "scattered", seed)
+    for what, tiers in (("tier 1", (1,)), ("tier 2", (2,)), ("tiers 1 and 2", (1, 2))):
+        before = time.process_time()
+        replay(problem, trace, held, tiers=tiers, strategies=STRATEGIES)
+        yield {
+            "what": f"{what}, all strategies, 7 replicas",
+            "size": f"{databases:,} databases × 48 intervals × {len(clients)} clients",
+            "cpu_seconds": round(time.process_time() - before, 2),
+        }
+
+
+def _short(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 3) if math.isfinite(value) else None
+    return value
+
+
+def _figure(number: int, options: argparse.Namespace) -> Iterator[Row]:
+    from benchmarks.overtime.replay_figures import FIGURES
+
+    yield from FIGURES[number](options.seed, options.databases)
+
+
+_DRAWN = (1, 3, 5, 6, 7)
+EXPERIMENTS = Experiments(
+    "replay",
+    {
+        "moving": _moving,
+        "fleets": _fleets,
+        "memory": _memory,
+        "tier3": _tier3,
+        "speed": _speed,
+        **{f"figure {number}": functools.partial(_figure, number) for number in _DRAWN},
+    },
+    {"seed": 0, "databases": 1000, "days": 7},
+    packages=("numpy", "pandas", "pyarrow"),
+    folders=("latency",),
+)
+
+# --- the page -----------------------------------------------------------------------------------
 
 
 def table(rows: Sequence[Row], heads: Mapping[str, str] | None = None) -> str:
@@ -130,16 +368,17 @@ def _span(rows: Sequence[Row], name: str) -> str:
     return f"{min(values):.1f}–{max(values):.1f}"
 
 
-def _moving(rows: Sequence[Row]) -> str:
+def _moving_table(rows: Sequence[Row]) -> str:
     """Return the range over the networks of the medians, by mix, candidates and tenants."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["mix"], row["candidates"], row["tenants"]), []).append(row)
+    keys = ("mix", "candidates", "tenants")
+    # those of the evening lie between the two others
+    groups = grouped((row for row in rows if not row["tenants"].endswith("evening")), *keys)
     shown = ("dynamic_median", "realised_median", "static_median", "moves_per_day")
     return markdown_table(
-        ("mix", "candidates", "tenants", "dynamic", "realised", "static", "moves a day"),
-        ((*key, *(_span(mine, name) for name in shown)) for key, mine in groups.items()),
-    )
+        (*keys, "dynamic", "realised", "static", "moves a day"),
+        ((*(mine[0][key] for key in keys), *(_span(mine, name) for name in shown))
+         for mine in groups),
+    )  # fmt: skip
 
 
 def _by_strategy(rows: Sequence[Row], columns: Mapping[str, Mapping[str, object]]) -> str:
@@ -155,7 +394,7 @@ def _by_strategy(rows: Sequence[Row], columns: Mapping[str, Mapping[str, object]
     return markdown_table(["strategy", *columns], cells)
 
 
-def _memory(rows: Sequence[Row]) -> str:
+def _memory_table(rows: Sequence[Row]) -> str:
     found = {
         (row["decay"], row["minutes"]): f"{row['overhead_mean']:.2f} ({row['moves']:.1f})"
         for row in rows
@@ -168,39 +407,37 @@ def _memory(rows: Sequence[Row]) -> str:
     return markdown_table(["τ", *(f"{length} minutes" for length in minutes)], cells)
 
 
-def _figure(numbers: Mapping[str, object]) -> str:
-    """Return the numbers of a figure: a row for each curve, or for each number."""
-    rows: list[Row] = [
-        {"": name, **(value if isinstance(value, dict) else {"value": value})}
-        for name, value in numbers.items()
-    ]
-    return table(rows)
-
-
 def _copies(rows: Sequence[Row]) -> str:
     shown = {"strategy": "strategy", "moves": "leader moves", "copies": "copies"}
     wanted = ("optimized", "static", "oracle")
     return table([row for row in rows if row["tier"] == 3 and row["strategy"] in wanted], shown)
 
 
-def tables(document: Mapping[str, Any]) -> dict[str, str]:
+def tables(document: Row) -> dict[str, str]:
     """Return the tables of the page, by name."""
     fleets_shown = {
-        f"{network}, {deployment}, tier {tier}": {
-            "network": network, "deployment": deployment, "tier": tier, "mixes": "all mixes",
+        f"{network}, {deployment}": {
+            "network": network, "deployment": deployment, "tier": 1,
         }
         for network in ("azure", "world27")
         for deployment in ("planned", "scattered")
-        for tier in (1, 2)
     }  # fmt: skip
     tiers = {f"tier {tier}": {"tier": tier} for tier in (1, 2, 3)}
     return {
         "machine": f"Machine: {machine.sentence(document['machine'])}. Times are processor times.",
-        "moving": _moving(document["moving"]),
+        "moving": _moving_table(document["moving"]),
         "fleets": _by_strategy(document["fleets"], fleets_shown),
         "tier3": _by_strategy(document["tier3"], tiers),
         "copies": _copies(document["tier3"]),
-        "memory": _memory(document["memory"]),
+        "memory": _memory_table(document["memory"]),
         "speed": table(document["speed"], {"what": "what", "size": "size", "cpu_seconds": "s"}),
-        **{f"figure {number}": _figure(document[f"figure {number}"]) for number in (1, *FIGURES)},
+        "figure 1": table([row for row in document["figure 1"] if "scattered" in row[""]]),
+        **{f"figure {number}": table(document[f"figure {number}"]) for number in _DRAWN[1:]},
     }
+
+
+STUDY = EXPERIMENTS.study(
+    __doc__,
+    page="docs/benchmarks/replay.md",
+    report=lambda: tables(read_json(EXPERIMENTS.path)),
+)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.overtime.replay_experiments import DAY, network
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import Row
+from benchmarks.overtime.replay import DAY, fleet_replays, network, scattered
 from placement import Instance, Problem
 from placement.feasibility.kept_diversity import kept_diversity
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace, replay
@@ -20,17 +21,16 @@ from placement.workloads import Consumer, Curve, Database, Flat, Timeline, every
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "Drawn", "figure_1"]
-
 STRONG_READS = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A figure and its numbers."""
-
-    figure: Figure
-    numbers: dict[str, object]
+def _kept(number: int, figure: Figure, numbers: Mapping[str, object]) -> list[Row]:
+    """Save a figure; return its numbers, a row for each curve or number."""
+    figure.savefig(ROOT / "docs" / "figures" / f"replay-figure-{number}.png", dpi=110)
+    return [
+        {"": name, **(value if isinstance(value, dict) else {"value": value})}
+        for name, value in numbers.items()
+    ]
 
 
 def _reduction(result: Replay, tier: int) -> tuple[FloatArray, BoolArray]:
@@ -48,11 +48,12 @@ def _reduction(result: Replay, tier: int) -> tuple[FloatArray, BoolArray]:
     return 100.0 * (1.0 - ratio), prefers
 
 
-def figure_1(replays: Mapping[str, Replay]) -> Drawn:
+def figure_1(seed: int, databases: int) -> list[Row]:
     """Reduction of the mean latency per database, with and without a preferred leader."""
     numbers: dict[str, object] = {}
     shown: dict[str, FloatArray] = {}
-    for name, result in replays.items():
+    for network_name, kind, result in fleet_replays(seed, databases):
+        name = f"{network_name}, {kind}"
         reduction, prefers = _reduction(result, 1)
         mean = reduction.mean(axis=1)
         for words, part in (("with", mean[prefers]), ("without", mean[~prefers])):
@@ -64,10 +65,9 @@ def figure_1(replays: Mapping[str, Replay]) -> Drawn:
                 "90 % or more": _share(part >= 90),
             }
             shown.setdefault(f"{name}, {words} a preferred leader", part)
-    first = next(iter(replays))
-    panels = {key: value for key, value in shown.items() if key.startswith(first)}
-    return Drawn(
-        plot_reduction_histogram(panels, title="After Figure 1 of Sharov et al. 2015"), numbers
+    panels = dict(list(shown.items())[:2])
+    return _kept(
+        1, plot_reduction_histogram(panels, title="After Figure 1 of Sharov et al. 2015"), numbers
     )
 
 
@@ -94,19 +94,9 @@ def _database(
     )
 
 
-def _scattered(instance: Instance, databases: int, seed: int) -> Deployments:
-    """Seven sites at random for each database, of which the first five vote."""
-    rng = np.random.default_rng(seed)
-    held = np.zeros((databases, len(instance.sites)), dtype=bool)
-    votes = held.copy()
-    for row in range(databases):
-        chosen = rng.permutation(len(instance.sites))[:7]
-        held[row, chosen], votes[row, chosen[:5]] = True, True
-    return Deployments(held, votes, np.full(databases, NOBODY))
-
-
-def figure_3(seed: int) -> Drawn:
+def figure_3(seed: int, databases: int) -> list[Row]:
     """Strategies above the oracle for a database of bounded reads and one without transactions."""
+    del databases
     instance, ground = _network()
     timeline = Timeline.of_day(DAY)
     mixes = {
@@ -119,7 +109,7 @@ def figure_3(seed: int) -> Drawn:
     drawn = trace_of(ground, instance, tenants, timeline, seed=seed)
     trace = Trace(tuple(mixes), drawn.intervals, drawn.counts)
     problem = Problem(instance, replicas=7, voters=5, decay=2.0)
-    both = _scattered(instance, 1, seed)
+    both = scattered(instance, 1, seed)
     held = Deployments(
         np.repeat(both.replicas, 2, axis=0), np.repeat(both.voters, 2, axis=0), np.full(2, NOBODY)
     )
@@ -131,7 +121,7 @@ def figure_3(seed: int) -> Drawn:
             for strategy in ("optimized", "closest-to-writes", "smallest-quorum", "average")
         }
     figure = _side_by_side(result)
-    return Drawn(figure, numbers)
+    return _kept(3, figure, numbers)
 
 
 def _side_by_side(result: Replay) -> Figure:
@@ -152,8 +142,9 @@ def _side_by_side(result: Replay) -> Figure:
     )
 
 
-def figure_5(seed: int) -> Drawn:
+def figure_5(seed: int, databases: int) -> list[Row]:
     """European over American traffic for 120 hours, of people and of machines."""
+    del databases
     _, ground = _network()
     clients = ground.clients
     timeline = Timeline.of_day(DAY, 240)
@@ -183,7 +174,7 @@ def figure_5(seed: int) -> Drawn:
         of="Europe / United States",
         title="After Figure 5 of Sharov et al. 2015: 35 % as much traffic in Europe",
     )
-    return Drawn(figure, numbers)
+    return _kept(5, figure, numbers)
 
 
 def _city_counts(
@@ -198,8 +189,9 @@ def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
     return np.asarray(top.sum(axis=1) / bottom.sum(axis=1))
 
 
-def figure_6(seed: int) -> Drawn:
+def figure_6(seed: int, databases: int) -> list[Row]:
     """East Coast over West Coast traffic for 48 hours, and where the leader goes."""
+    del databases
     instance = network("aws")
     assert instance is not None
     ground = client_ground(instance)
@@ -233,7 +225,7 @@ def figure_6(seed: int) -> Drawn:
         moves=moves + 1,  # the replay begins with the second interval
         title="After Figure 6 of Sharov et al. 2015",
     )
-    return Drawn(figure, numbers)
+    return _kept(6, figure, numbers)
 
 
 def _with_diversity(problem: Problem, trace: Trace, held: Deployments) -> FloatArray:
@@ -252,11 +244,12 @@ def _with_diversity(problem: Problem, trace: Trace, held: Deployments) -> FloatA
     return np.concatenate(rows)
 
 
-def figure_7(seed: int, tries: int = 60) -> Drawn:
+def figure_7(seed: int, databases: int, tries: int = 60) -> list[Row]:
     """Reduction by tiers 1 and 2 over three days, for the two best examples of many.
 
     Beside them stands tier 2 with the diversity of every deployment kept, as the paper keeps it.
     """
+    del databases
     instance, ground = _network()
     timeline = Timeline.of_day(DAY, 144)
     mixes = {
@@ -265,7 +258,7 @@ def figure_7(seed: int, tries: int = 60) -> Drawn:
     }
     panels: dict[str, dict[str, FloatArray]] = {}
     numbers: dict[str, object] = {}
-    held = _scattered(instance, tries, seed)
+    held = scattered(instance, tries, seed)
     problem = Problem(instance, replicas=7, voters=5, decay=2.0)
     for index, (name, mix) in enumerate(mixes.items()):
         one = trace_of(
@@ -310,17 +303,18 @@ def figure_7(seed: int, tries: int = 60) -> Drawn:
         timeline.labels[1:],
         title="After Figure 7 of Sharov et al. 2015: below leaders spread evenly",
     )
-    return Drawn(figure, numbers)
+    return _kept(7, figure, numbers)
 
 
 def _rounded(value: float | np.floating) -> float | None:
     return round(float(value), 2) if np.isfinite(value) else None
 
 
-FIGURES: dict[int, Callable[[int], Drawn]] = {
+FIGURES: dict[int, Callable[[int, int], list[Row]]] = {
+    1: figure_1,
     3: figure_3,
     5: figure_5,
     6: figure_6,
     7: figure_7,
 }
-"""Figures that need nothing but a seed; Figure 1 comes from the fleets."""
+"""Figure -> function of a seed and the number of databases, which only Figure 1 takes."""

@@ -164,17 +164,11 @@ def chains(
             before = literal
 
 
-def waits(
-    model: cp_model.CpModel,
-    variables: LeaderVariables,
-    costs: LeaderCosts,
-    guard: cp_model.IntVar | None = None,
-) -> None:
+def waits(model: cp_model.CpModel, variables: LeaderVariables, costs: LeaderCosts) -> None:
     """Let the answers of a wait lie within the i-th radius, unless slow[i]; slow[i] is nested.
 
-    Every wait ends within its last radius; with a guard where this literal is true.
+    Every wait ends within its last radius.
     """
-    when = [] if guard is None else [guard]
     for wait, slow in zip(costs.waits, variables.slow, strict=True):
         for i, (rows, literal) in enumerate(zip(wait.rows, slow, strict=True)):
             for row in rows:
@@ -182,7 +176,7 @@ def waits(
             if i:
                 model.add_implication(literal, slow[i - 1])
         for row in wait.always:
-            model.add(_answers(variables, row) >= row.least).only_enforce_if(when)
+            model.add(_answers(variables, row) >= row.least)
 
 
 def _answers(variables: LeaderVariables, row: RoleRow) -> cp_model.LinearExpr:

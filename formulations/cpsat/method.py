@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.cpsat import tuning
 from formulations.cpsat.constraints import forbid
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.cpsat.leader_model import LeaderModel, build
+from formulations.linear.leader_program import beyond_rows
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
@@ -148,6 +148,9 @@ def _order(search: _LeaderByLeader) -> list[int]:
     return sorted(search.bounds, key=lambda leader: (leader != first, search.bounds[leader]))
 
 
+_START_SHARE = 0.2  # of the time left, at most, for a first plan; chosen by hand
+
+
 def _start(search: _LeaderByLeader) -> None:
     """Find a configuration to start from: the caller's, a heuristic's, or any feasible one."""
     options, problem = search.options, search.problem
@@ -162,7 +165,7 @@ def _start(search: _LeaderByLeader) -> None:
         method = load_method(name)
         if method.refuses(problem) is None:
             limit = search.seconds_left
-            share = None if limit is None else tuning.START_SHARE * max(limit, 0.0)
+            share = None if limit is None else _START_SHARE * max(limit, 0.0)
             try:
                 plan = run(method, problem, Options(time_limit=share, seed=options.seed))
             except PlacementError as error:
@@ -367,15 +370,19 @@ def _confirm_infeasible(search: _LeaderByLeader) -> None:
         raise SolverError(f"CP-SAT finds no plan, but here is one: {found}")
 
 
+def _refuses(problem: Problem) -> str | None:
+    return beyond_rows(problem) or no_rows(problem)
+
+
 METHOD = Method(
     name="cp-sat",
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
-    refuses=no_rows,
+    refuses=_refuses,
     objectives=(
         "mean",
-        "contingency",
+        "measures",
         "waits",
     ),
     settings={

@@ -184,10 +184,7 @@ METHOD = Method(
     exact=True,
     objectives=(
         "mean",
-        "contingency",
-        "contingency-percentile",
         "measures",
-        "percentile",
         "waits",
     ),
     cost_parts=("near reads", "moves"),

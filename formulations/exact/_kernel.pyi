@@ -56,6 +56,17 @@ def bound_roots(
     seconds: float,
     /,
 ) -> int: ...
+def shared_bounds(
+    context: _Context,
+    leaders: npt.NDArray[np.int32],
+    waits: _Floats,
+    bounds: _Floats,
+    reference: npt.NDArray[np.int32],
+    u: _Floats,
+    serving: npt.NDArray[np.int32],
+    seconds: float,
+    /,
+) -> int: ...
 def quick_bounds(
     context: _Context,
     leaders: npt.NDArray[np.int32],

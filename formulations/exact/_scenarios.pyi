@@ -1,7 +1,7 @@
 """Types of the compiled threshold search (csrc/scenarios/python/).
 
-:mod:`formulations.contingency.loss_kernel` and
-:mod:`formulations.exact.thresholds.threshold_search` say what the arguments are.
+:mod:`formulations.exact.loss_search` and :mod:`formulations.exact.threshold_search` say what the
+arguments are.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def descend(
     context: _Losses, replicas: tuple[int, ...], kicks: int, seed: int, seconds: float, /
 ) -> float: ...
 def floor(
-    context: _Losses, leader: int, rules: int, steps: int, u: _Floats, seconds: float, /
+    context: _Losses, leader: int, most: int, steps: int, u: _Floats, seconds: float, /
 ) -> float: ...
 def open(
     context: _Losses,

@@ -57,6 +57,7 @@ from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.result import Result, SearchLimits, SearchReport, round_up
 from formulations.exact.search_state import SearchState, Stop
+from formulations.exact.shared_multipliers import Multipliers, ReferenceLeader
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds
 from placement.errors import LimitError, SolverError
 from placement.model.configuration import Configuration
@@ -125,7 +126,7 @@ class _BranchAndBound:
         limits = (tuning.SCAN_SWAPS, self.seconds())
         found = warm_bounds(self.kernel, leaders, warm, self.core.floors, limits)
         state = self.state
-        state.multipliers = dict(warm)
+        state.multipliers = Multipliers(self.core, warm)
         state.bounds, state.proven = found.bounds, found.proven
         if state.certify:
             state.proofs.update((leader, np.zeros(0)) for leader in state.proven)
@@ -147,6 +148,9 @@ class _BranchAndBound:
         others = leaders[len(first) :]
         if not others:
             return
+        if len(others) >= tuning.SHARED_LEADERS and self.core.shares_multipliers:
+            self.bound_together(others)
+            return
         found = self.quick_bounds(others)
         order = np.argsort(found.bounds, kind="stable")
         left = found.leaders[order].tolist()
@@ -155,6 +159,44 @@ class _BranchAndBound:
         u, bounds = found.u[order[:end]], found.bounds[order]
         self.bound_in_order(left[:end], u, [False] * end, bounds[:end])
         self.note_pruned(left[end:], [found.u[i] for i in order[end:]], bounds[end:])
+
+    def bound_together(self, leaders: list[int]) -> None:
+        """Bound leaders by multipliers that they share, of one leader after another.
+
+        The next one is the open leader of the least bound, with a descent until several of these
+        found no better replicas. Once shared multipliers close few of the others, each of these
+        gets its own steps.
+        """
+        state, core = self.state, self.core
+        reference = min(state.multipliers.own, key=lambda one: state.bounds[one])
+        left, descents = np.array(leaders, dtype=np.int32), tuning.FULL_DESCENTS
+        while True:
+            shared = ReferenceLeader.of(core, reference, state.multipliers[reference])
+            bounds = self.kernel.shared_bounds(shared, left, core.waits[left], self.seconds())
+            state.check()
+            closed = bounds >= self.kernel.counters().cutoff
+            for leader, bound in zip(left.tolist(), bounds.tolist(), strict=True):
+                state.raise_bound(leader, bound)
+            for leader, bound in zip(left[closed].tolist(), bounds[closed].tolist(), strict=True):
+                state.multipliers.share(leader, shared)
+                state.proven[leader], state.proofs[leader] = bound, np.zeros(0)
+            state.report_progress()
+            few = np.count_nonzero(closed) < tuning.SHARED_CLOSED * len(left)
+            left = left[~closed]
+            if not len(left):
+                return
+            known = np.array([state.bounds[one] for one in left.tolist()])
+            order = np.argsort(known, kind="stable")
+            left, known = left[order], known[order]
+            end = len(left) if few else 1
+            u = np.array([shared.under(core, one) for one in left[:end].tolist()])
+            before = state.incumbent()
+            self.bound_in_order(left[:end].tolist(), u, [True] * end, known[:end], descents)
+            found = state.incumbent() < before
+            descents = tuning.FULL_DESCENTS if found else max(0, descents - 1)
+            if end == len(left):
+                return
+            reference, left = int(left[0]), left[1:]
 
     def quick_bounds(self, leaders: list[int]) -> QuickBounds:
         """Bound every leader once, by multipliers adapted from the best leader so far."""
@@ -183,8 +225,9 @@ class _BranchAndBound:
         u: FloatArray,
         warm: list[bool],
         quick: FloatArray | None = None,
+        descents: int = 0,
     ) -> None:
-        """Bound leaders one after another by subgradient steps.
+        """Bound leaders one after another by subgradient steps, `descents` of them with a descent.
 
         With their quick bounds, ascending, the end is where one of them proves enough for all that
         follow.
@@ -196,7 +239,7 @@ class _BranchAndBound:
             warm=np.array(warm, dtype=np.bool_),
             steps=max(1, min(tuning.SCAN_STEPS, int(tuning.SCAN_WORK / (cells + 1)))),
             swaps=tuning.SCAN_SWAPS,
-            full=self.descents if quick is None else 0,
+            full=self.descents if quick is None else descents,
             bounds=np.full(len(leaders), math.nan),
             ends=np.zeros(len(leaders), dtype=np.int64),
         )
@@ -218,7 +261,7 @@ class _BranchAndBound:
     def note_pruned(self, leaders: list[int], u: Sequence[FloatArray], bounds: FloatArray) -> None:
         """Note leaders that the multipliers alone close: one event each, not recorded."""
         state = self.state
-        state.multipliers.update(zip(leaders, u, strict=True))
+        state.multipliers.give(leaders, u)
         state.proven.update(zip(leaders, bounds.tolist(), strict=True))
         if state.certify:
             state.proofs.update((leader, np.zeros(0)) for leader in leaders)
@@ -229,7 +272,7 @@ class _BranchAndBound:
         end = at + _count_bounded(asked.bounds[at:])
         leaders = asked.leaders[at:end].tolist()
         bounds = asked.bounds[at:end].tolist()
-        state.multipliers.update(zip(leaders, asked.u[at:end], strict=True))
+        state.multipliers.give(leaders, asked.u[at:end])
         state.proven.update(zip(leaders, bounds, strict=True))
         for leader, bound in zip(leaders, bounds, strict=True):
             state.raise_bound(leader, bound)
@@ -437,21 +480,17 @@ def search(
     return _result(state, work.none, termination)
 
 
-def _events(state: SearchState) -> Mapping[int, tuple[FloatArray, FloatArray]]:
-    """Return the events and last multipliers by leader."""
-    return {one: (state.proofs[one], state.multipliers[one]) for one in state.bounds}
-
-
 def _decode(
     core: ReducedProblem,
     configuration: Configuration,
     bound: float,
-    events: Mapping[int, tuple[FloatArray, FloatArray]],
+    recorded: Mapping[int, FloatArray],
+    multipliers: Multipliers,
     log: FloatArray,
 ) -> Certificate:
     score = core.score(configuration)
     claim = (configuration, score, min(bound, score), core.granularity)
-    return Certificate.decode(*claim, core.active.tolist(), events, log)
+    return Certificate.decode(*claim, core.active.tolist(), recorded, multipliers, log)
 
 
 def _result(state: SearchState, none: NoPlan | None, termination: Termination) -> Result:
@@ -472,7 +511,10 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
             bound = round_up(core, least_bound(*state.proven.values()))
         bound = min(bound, found.score)  # a tree does not bound the sets that it evaluated
         if finished and state.certify:
-            certified = partial(_decode, core, configuration, bound, _events(state), state.log)
+            proofs = {one: state.proofs[one] for one in state.bounds}
+            certified = partial(
+                _decode, core, configuration, bound, proofs, state.multipliers, state.log
+            )
         if finished and status_of(True, found.score, bound) is Status.FEASIBLE:
             termination = Termination.GAP_LIMIT
     return Result(

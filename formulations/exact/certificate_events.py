@@ -55,6 +55,24 @@ serves g too. Now lower w_gj by a and raise w_hj by a, for all j in T. No config
 than before, so L with these costs is a lower bound too. The bound rises where the relaxation serves
 g from sites far from the replicas of other clients.
 
+*Shared multipliers.* Let u be multipliers of a leader k, and s_c a site for each client c: the one
+that serves it under k in the relaxation. Under another leader ℓ they become
+
+    u_c(ℓ) = max(0, min(u_c + B_c (d(s_c, ℓ) − d(s_c, k)), A_c d(c, ℓ))).
+
+Any multipliers give a valid bound, so these do. They are good ones where client c stays with s_c,
+because its cost there changes by the same amount, or moves to ℓ. And ρ of all leaders together is
+cheap to bound from below. Without max and min, let t = d(j, ℓ) − d(s, ℓ) + d(s, k). The clients
+with s_c = s then add
+
+    F_js(t) = Σ_{c: s_c = s} min(0, B_c t − (u_c − A_c d(c, j)))
+
+to ρ_j: one concave, piecewise linear function of the number t for all leaders. It is tabulated
+once, in O(|C| + intervals) for each j and for all s together, and read once for each s and ℓ; its
+chords do not exceed it. Max and min raise ρ_j or leave it, and Σ_c min(u_c, w_cℓ) as well. So a
+leader is closed by sums of F, or by ρ at u(ℓ) of the sites alone that the inner problem would
+select with F in place of it (``csrc/shared_bounds.c``).
+
 Z(ρ), the inner problem, is a lower bound of min Σ_{j ∈ Y} ρ_j + D q over the sets Y ⊆ F with
 n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with
 radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 0). Then
@@ -110,12 +128,16 @@ proof: a list of events, read in order with a current state (I, O) and current �
                                  All are checked at the state before the event; then
                                  O := O + out and I := I + in.
 ["close", u]                     L(I, O, u, β) proves the claim for this state: done with it
+["shared", k]                    as "close", with the multipliers of entry k of "shared" moved to
+                                 this leader
 ["enumerate"]                    every configuration that agrees with the state is evaluated;
                                  none is below the claim: done with it
 ["branch", j]                    first a proof of (I + j, O) with the current β follows, up to
                                  and including the event that is done with it; then this list
                                  goes on with the state (I, O + j) and the β of the branch
 ===============================  ==============================================================
+
+The certificate lists shared multipliers in "shared", each as [k, u, sites], where it has some.
 
 One evaluation of L(I, O, u, β) gives the ρ for both cases of every site of a "fix".
 
@@ -175,21 +197,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.exact.shared_multipliers import Multipliers, ReferenceLeader
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
-
-__all__ = [
-    "Beta",
-    "Branch",
-    "Certificate",
-    "Close",
-    "Enumerate",
-    "Event",
-    "Fix",
-    "LeaderEvents",
-    "Transfers",
-    "close_event",
-]
 
 FORMAT = "replica-placement/bound/1"
 """Name and version of the format."""
@@ -263,7 +273,18 @@ class Branch:
         return ["branch", self.site]
 
 
-Event = Beta | Transfers | Fix | Close | Enumerate | Branch
+@dataclass(frozen=True, slots=True)
+class CloseByShared:
+    """Event: as :class:`Close`, with the multipliers of another leader, moved along."""
+
+    number: int
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["shared", self.number]
+
+
+Event = Beta | Transfers | Fix | Close | CloseByShared | Enumerate | Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,6 +434,8 @@ class Certificate:
         Indices of the active clients, in the order in which u and β count them.
     leaders
         One proof per leader that may lead (or one for all).
+    references
+        Multipliers that leaders share, by the number in :class:`CloseByShared`.
     """
 
     configuration: Configuration
@@ -421,6 +444,7 @@ class Certificate:
     granularity: float
     clients: tuple[int, ...]
     leaders: tuple[LeaderEvents, ...]
+    references: tuple[ReferenceLeader, ...] = ()
 
     @classmethod
     def decode(
@@ -430,7 +454,8 @@ class Certificate:
         bound: float,
         granularity: float,
         clients: Sequence[int],
-        recorded: Mapping[int, tuple[FloatArray, FloatArray]],
+        recorded: Mapping[int, FloatArray],
+        multipliers: Multipliers,
         log: FloatArray,
     ) -> Certificate:
         """Decode the records of the kernels for each leader.
@@ -440,25 +465,33 @@ class Certificate:
         configuration, score, bound, granularity, clients
             As the attributes.
         recorded
-            Events and last multipliers by leader; no events: the multipliers close it, by a later
-            incumbent perhaps.
+            Events by leader; none: the last multipliers close it, by a later incumbent perhaps.
+        multipliers
+            The last ones by leader.
         log
             What they recorded of the trees, which counts for a leader who has one.
         """
         trees = LeaderEvents.decode_trees(log, recorded, len(clients))
+        numbers: dict[ReferenceLeader, int] = {}
+        leaders = []
+        for leader, events in recorded.items():
+            reference = multipliers.shared.get(leader)
+            if leader in trees:
+                leaders.append(trees[leader])
+            elif not len(events) and reference is not None:
+                number = numbers.setdefault(reference, len(numbers))
+                leaders.append(LeaderEvents(leader, (CloseByShared(number),)))
+            else:
+                events = events if len(events) else close_event(multipliers[leader])
+                leaders.append(LeaderEvents.decode(leader, events, len(clients)))
         return cls(
             configuration=configuration,
             score=score,
             bound=bound,
             granularity=granularity,
             clients=tuple(clients),
-            leaders=tuple(
-                trees.get(leader)
-                or LeaderEvents.decode(
-                    leader, events if len(events) else close_event(u), len(clients)
-                )
-                for leader, (events, u) in recorded.items()
-            ),
+            leaders=tuple(leaders),
+            references=tuple(numbers),
         )
 
     def to_json(self) -> Mapping[str, object]:
@@ -473,4 +506,5 @@ class Certificate:
             "granularity": self.granularity,
             "clients": list(self.clients),
             "proofs": [proof.to_json() for proof in self.leaders],
+            **({"shared": [one.to_json() for one in self.references]} if self.references else {}),
         }

@@ -6,8 +6,6 @@ from placement.plan import Plan
 from placement.proof.enumeration_check import FORMAT, steps_of_enumeration
 from placement.support.status import Status
 
-__all__ = ["certified_or_named"]
-
 _MOST_STEPS = 100_000_000
 """Steps of a check that a certificate may ask for: a tenth of what a checker takes by itself."""
 

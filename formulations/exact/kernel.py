@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from formulations.exact.kernel_types import (
     Counters,
@@ -20,6 +21,7 @@ from formulations.exact.kernel_types import (
     family_arrays,
 )
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.shared_multipliers import ReferenceLeader
 from placement.errors import InputError
 from placement.support.checks import FloatArray, IntArray
 
@@ -168,6 +170,43 @@ class Kernel:
             )
         finally:
             bounds[bounds >= _BIG] = math.inf
+
+    def shared_bounds(
+        self,
+        reference: ReferenceLeader,
+        leaders: npt.NDArray[np.int32],
+        waits: FloatArray,
+        seconds: float,
+    ) -> FloatArray:
+        """Bound leaders together, by the multipliers of another one; no tree is open afterwards.
+
+        Parameters
+        ----------
+        reference
+            The other one; u is cut to what counts under it, and `serving` is replaced.
+        leaders
+            Site indices, none of them −1, shape (n,), int32.
+        waits
+            The least that each leader waits for votes, times its weight, shape (n,).
+        seconds
+            Stop after so long.
+
+        Returns
+        -------
+        FloatArray
+            Lower bounds, shape (n,); NaN where there was no time.
+
+        Notes
+        -----
+        O(sites · (clients · log(clients) + n · replicas)) time.
+        """
+        bounds = np.full(len(leaders), math.nan)
+        one = np.array([reference.leader], dtype=np.int32)
+        self.compiled.shared_bounds(
+            self.context, leaders, waits, bounds, one, reference.u, reference.serving, seconds
+        )
+        bounds[bounds >= _BIG] = math.inf
+        return bounds
 
     def set_gap(self, gap: float) -> None:
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""

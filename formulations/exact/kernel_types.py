@@ -12,15 +12,6 @@ from placement.evaluation.waits.wait_cases import SingleWaits
 from placement.model.site_families import SiteFamily
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "Counters",
-    "Incumbent",
-    "QuickBounds",
-    "RootBounds",
-    "case_arrays",
-    "family_arrays",
-]
-
 FamilyArrays = tuple[int, int, npt.NDArray[np.int32]]
 """Number of blocks, least number of distinct ones, and the numbers by site and by block."""
 

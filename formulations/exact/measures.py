@@ -18,7 +18,10 @@ a limit exceeds B_i. Under a leader there are at most as many replicas as the li
 they are the cheapest ones; where prices are alike, this alone is nearly all of a budget.
 
 A measure of many rows, such as the slowest client, begins with none of them. The row that a
-complete set breaks most enters, and the tree of the leader begins anew.
+complete set breaks most enters, and the tree of the leader begins anew. A row of one client is
+below its threshold only where a site that serves the client quickly enough holds a replica. The
+tree branches on the client with the fewest such sites; where there is one, it is taken in, and
+where there is none, the part is closed (``csrc/scenarios/threshold_tree.c``).
 
 The search begins with the plan of least mean latency without limits, whose proof is a proof of the
 question where the plan keeps the limits and the mean is minimised.
@@ -41,10 +44,11 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.enumeration_claim import certified_or_named
-from formulations.exact.late_voters import LateIntervals, VotersByInterval
+from formulations.exact.late_voters import LateSuccessors, LateVoters, VoterOrder
 from formulations.exact.reduced_problem import weighs_more_than_sites
 from formulations.exact.threshold_search import (
     MOST_RECORDED,
+    Leaf,
     LedWaits,
     QuorumWait,
     Scenario,
@@ -59,58 +63,27 @@ from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import neighbours, violations
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
-from placement.measures.rows import Row, row_value
+from placement.measures.rows import ClientRows, Row, row_values
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.late.late_claim import rounding_of_shares
+from placement.proof.late.late_claim import rounding_of_shares, rounding_of_tables
 from placement.proof.measures_proof import FORMAT
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Status, Termination, end_early, relative_gap
 from placement.tail.late_operations import LateOperations
-from placement.tail.percentile_bound import SLACK
-
-__all__ = [
-    "CLAIMED_LESS",
-    "SEARCHED_LESS",
-    "LeaderRecord",
-    "MeasuresCertificate",
-    "MeasuresSearch",
-    "affordable_set",
-    "answers",
-    "plan_without_limits",
-    "solve_within_limits",
-    "without_limits",
-]
 
 
-def affordable_set(
+def _affordable_set(
     rules: Rules, leader: int, limits: Sequence[Scenario], minimised: Sequence[Scenario]
 ) -> list[int] | None:
     """Return replicas that are hard to improve by one swap, and near or within the limits.
 
-    Caps and prices of votes are left out of account, and every client is at its cheapest replica.
-
-    Parameters
-    ----------
-    rules
-        With the number of replicas that the limits let in at most.
-    leader
-        ℓ.
-    limits, minimised
-        The scenarios of a leader; the thresholds of the first are the limits.
-
-    Returns
-    -------
-    list of int or None
-        None where the greedy choice finds nothing within the limits of prices alone.
-
-    Notes
-    -----
-    O(|R|·|C|·|S|) for every scenario and replica that is added or swapped.
+    The first scenarios have thresholds. Caps and prices of votes are left out of account, and every
+    client is at its cheapest replica. None where the greedy choice keeps no limit of prices alone.
     """
     start = np.nonzero(rules.must_hold)[0].tolist()
     chosen = [*dict.fromkeys([*start, leader])]
@@ -211,31 +184,30 @@ SEARCHED_LESS = 5e-10
 _ABOVE = 1e-10
 """Relative: limits of the search are above those of the evaluator, so that rounding is safe."""
 
+_SLACK = 1e-9
+"""Share of late operations within which rounding and the evaluator's tolerance lie."""
+
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS  # what a certificate leaves unclaimed, for rounding
-_BELOW_WHOLE = 0.25  # a whole number that is better is lower by more than this
+_BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
+_KNOWN_VOTERS = 4096  # leaders and deadlines whose voters are remembered
+_BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class LeaderRecord:
-    """Record of the tree of a leader.
+    """Record of the tree of a leader: its events, and of each scenario what they are written with.
 
-    Attributes
-    ----------
-    events
-        As the kernel recorded them.
-    numbers
-        Of its scenarios in a certificate.
-    scales
-        What the weights of each are divided by.
-    slacks
-        How far the threshold of each was above what a checker asks; NaN for what is minimised.
+    Of each scenario the number in a certificate, the divisor of its weights, and how far its
+    threshold was above what a checker asks (NaN for what is minimised). The deadline is that of a
+    percentile that is minimised.
     """
 
     events: FloatArray
     numbers: tuple[int, ...]
     scales: tuple[float, ...]
     slacks: tuple[float, ...]
+    deadline: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,6 +244,7 @@ class MeasuresCertificate:
         document["clients"] = self.clients.tolist()
         document["proofs"] = [
             {"leader": leader, "events": self._events(record)}
+            | ({} if record.deadline is None else {"deadline": record.deadline})
             for leader, record in self.records.items()
         ]
         return document
@@ -294,6 +267,8 @@ class _Numbered:
     number: int
     scenario: Scenario
     slack: float
+    row: Row
+    sure: float = math.inf  # of late operations: more than this are too many for a checker too
 
     @property
     def falls(self) -> bool:
@@ -328,6 +303,8 @@ class MeasuresSearch:
         Numbers of the rows of measures with many of them that are in the trees.
     ties
         Given: of the plans whose minimised value is at most this the mean is minimised.
+    deadline
+        Of a percentile that is minimised: the deadline that is asked about, in bins.
     """
 
     problem: Problem
@@ -335,6 +312,7 @@ class MeasuresSearch:
     end: float
     floor: float = -math.inf
     ties: float = math.inf
+    deadline: int | None = field(init=False, default=None)
     best: Configuration | None = None
     value: float = math.inf
     termination: Termination = Termination.FINISHED
@@ -348,10 +326,15 @@ class MeasuresSearch:
         self._orders: IntArray = closest_first(
             self.problem.demand.client_rtt[0][self.clients]
         ).astype(np.int32)
+        self.rank: IntArray = np.argsort(self._orders, axis=1, kind="stable").T
         self._rules: dict[int, Rules] = {}
         self._costs: dict[int, tuple[FloatArray, FloatArray]] = {}  # by the array that is counted
-        self._intervals: dict[tuple[LateOperations, ...], LateIntervals] = {}
-        self._known: tuple[int, tuple[Function, ...]] | None = None
+        self._voter_orders: dict[tuple[LateOperations, int], VoterOrder] = {}
+        self._waiting: list[int] = []  # their late operations are not worked out
+        self._in_time_at: dict[tuple[object, ...], bool] = {}
+        self._voters: dict[tuple[object, ...], LateVoters] = {}
+        self._known: dict[tuple[int, int | None], tuple[Function, ...]] = {}
+        self._usable: tuple[int, BoolArray] | None = None
         self._started = time.perf_counter()
         if self.options.settings["certificate"]:
             self.records = {}
@@ -362,12 +345,15 @@ class MeasuresSearch:
         open_leaders = self.floors is None or self.floors
         if self.records is None or open_leaders:
             return None
-        scale = self._minimised(int(np.argmax(self.problem.rules.may_lead))).scale
+        minimised = self._minimised(int(np.argmax(self.problem.rules.may_lead)))
+        slack = _CLAIM_SLACK * abs(self.value) * minimised.scale if self.best is not None else 0.0
+        if minimised.bins:
+            slack = rounding_of_tables(minimised.bins, len(self.clients))
         return MeasuresCertificate(
             configuration=self.best,
             value=self.value,
             bound=self.bound,
-            slack=_CLAIM_SLACK * abs(self.value) * scale if self.best is not None else 0.0,
+            slack=slack,
             clients=self.clients,
             replicas=self.problem.rules.replicas_max,
             records=self.records,
@@ -381,9 +367,8 @@ class MeasuresSearch:
             return self.floor
         closed = math.inf if self.best is None else self.value * (1 - less)
         least = min([closed, *self.floors.values()])
-        if not self.floors:
-            return least  # no more than the certificate proves
-        return max(least, self.floor)
+        # once all leaders are closed, no more than the certificate proves
+        return max(least, self.floor) if self.floors else least
 
     def run(self) -> None:
         """Search until the best plan is proven, or until the time limit or Ctrl-C."""
@@ -394,15 +379,21 @@ class MeasuresSearch:
             self.floors = floors = {leader: max(floor, self.floor) for leader, floor in leaders}
             self._propose(leaders)
             for leader, floor in leaders:
-                if floor < self.threshold:
-                    self._close(leader)
+                if floor < self.threshold and self._keeps_limits(leader):
+                    while not self._tree(leader):  # with more and more rows
+                        self._in_time()
                 del floors[leader]
                 self._report()
             if relative_gap(self.value, self.bound) > 2 * CLAIMED_LESS:
                 self.termination = Termination.GAP_LIMIT
 
+    @property
+    def stop(self) -> float:
+        """A time.perf_counter() at which to stop."""
+        return self.end
+
     def _in_time(self) -> None:
-        if time.perf_counter() > self.end:
+        if time.perf_counter() > self.stop:
             raise TimeoutError
 
     def _report(self) -> None:
@@ -417,15 +408,29 @@ class MeasuresSearch:
     # --- plans ------------------------------------------------------------------------------
 
     def accept(self, *configurations: Configuration) -> bool:
-        """Keep the best of some configurations that obey everything if it is the best so far."""
-        values = self._values(configurations)
-        for place in np.argsort(values, kind="stable").tolist():
-            if values[place] >= self.value:
-                return False
-            if not violations(self.problem, configurations[place]):
-                self.value, self.best = float(values[place]), configurations[place]
-                return True
-        return False
+        """Keep the best of some configurations that obey everything if it is the best so far.
+
+        They are evaluated in the order of bounds that are quick to tell, as long as these are low.
+        """
+        quick, better = self._quick(configurations), False
+        for place in np.argsort(quick, kind="stable").tolist():
+            if quick[place] >= self.value:
+                break
+            (value,) = self._values([configurations[place]])
+            if value < self.value and not violations(self.problem, configurations[place]):
+                self.value, self.best, better = float(value), configurations[place], True
+        return better
+
+    def _quick(self, configurations: Sequence[Configuration]) -> FloatArray:
+        """Lower bounds on what :meth:`_values` gives, without distributions."""
+        asked = self.problem.objective
+        if not isinstance(asked, MeasureQuestion):
+            return self._values(configurations)
+        if math.isfinite(self.ties):
+            return np.array([score_of(self.problem, one) for one in configurations])
+        if asked.aim.kind.of_distributions:
+            return np.full(len(configurations), -math.inf)
+        return asked.quick_values(self.problem, configurations)
 
     def _values(self, configurations: Sequence[Configuration]) -> FloatArray:
         """Values by the evaluator; infinite where a limit on a measure is broken."""
@@ -450,12 +455,12 @@ class MeasuresSearch:
             return
         for leader, floor in leaders[: tuning.LIMIT_LEADERS]:
             self._in_time()
-            if floor < self.threshold:
+            if floor < self.threshold and self._keeps_limits(leader):
                 numbered = self._numbered(leader)
                 normal = [one for one in numbered if one.scenario.lost is None]
                 limits = [one.scenario for one in normal if not one.falls]
                 minimised = [one.scenario for one in normal if one.falls]
-                found = affordable_set(self._affordable(leader), leader, limits, minimised)
+                found = _affordable_set(self._affordable(leader), leader, limits, minimised)
                 if found is not None:
                     self.accept(*self._kept(leader, found))
 
@@ -481,9 +486,15 @@ class MeasuresSearch:
             if best is None:
                 return
             yield Configuration.of(leader, best, replicas)
-            rows = [row for one in self._functions(leader) for row in one.rows]
-            if all(row.votes is None and row.late is None and row.lost is None for row in rows):
-                return
+            if all(
+                row.votes is None
+                and row.lost is None
+                and (row.late is None or self._late(row).ordered)
+                for one in self._functions(leader)
+                for row in one.rows
+                if not one.lazy
+            ):
+                return  # the closest voters are the best
         able = [r for r in replicas if rules.may_vote[r] and r != leader]
         pinned = set(np.nonzero(rules.must_vote)[0].tolist())
         for others in itertools.combinations(able, rules.voters - 1):
@@ -491,26 +502,78 @@ class MeasuresSearch:
             if pinned <= set(chosen) and rules.obeyed("voters", np.array([chosen]))[0]:
                 yield Configuration.of(leader, chosen, replicas)
 
+    def _promising(
+        self, leader: int, numbered: Sequence[_Numbered], replicas: list[int]
+    ) -> Iterator[tuple[Configuration, bool]]:
+        """Yield configurations of a set with few enough late operations, by the search's tables.
+
+        And whether a checker would say the same of all of them.
+        """
+        tables = [_LateSet(self, one, replicas) for one in numbered if one.row.deadline is not None]
+        for one in self._kept(leader, replicas):
+            late = [table.of(one.voters) for table in tables]
+            if all(x <= t.allowed for x, t in zip(late, tables, strict=True)):
+                yield one, all(x <= t.sure for x, t in zip(late, tables, strict=True))
+
     # --- leaders ----------------------------------------------------------------------------
 
     def _functions(self, leader: int) -> tuple[Function, ...]:
         """Return the limits under a leader, and last what is minimised."""
-        if self._known is None or self._known[0] != leader:
-            self._known = (leader, functions(self.problem, leader, ties=self.ties))
-        return self._known[1]
+        key = leader, self.deadline
+        if key not in self._known:
+            asked = self.problem.objective
+            alone = isinstance(asked, MeasureQuestion) and any(m.after for m in asked.measures)
+            if alone or (len(self._known) + 1) * self.rank.size > tuning.KNOWN_CELLS:
+                self._known.clear()  # of losses there are too many rows to keep
+            found = functions(self.problem, leader, ties=self.ties, deadline=self.deadline)
+            self._known[key] = found
+        return self._known[key]
+
+    def _usable_sites(self, leader: int) -> BoolArray:
+        """Return which sites may serve each client under a leader, shape (sites, clients)."""
+        if self._usable is None or self._usable[0] != leader:
+            may_hold = self.problem.rules.may_hold[:, np.newaxis]
+            self._usable = leader, may_hold & (self.rank <= self.rank[leader])
+        return self._usable[1]
 
     def _minimised(self, leader: int) -> Function:
         return self._functions(leader)[-1]
 
     def _leaders(self) -> list[tuple[int, float]]:
-        """Return the leaders with a least value each, none under which a limit cannot be kept."""
-        floors = []
-        for leader in np.nonzero(self.problem.rules.may_lead)[0].tolist():
-            *limits, minimised = self._functions(leader)
-            if all(self._floor(one, leader) <= self._above(one) for one in limits):
-                floor = self._floor(minimised, leader) / minimised.scale
-                floors.append((floor - _ROUNDING * abs(floor), leader))
+        """Return the leaders with a least value each."""
+        floors, leaders = [], np.nonzero(self.problem.rules.may_lead)[0].tolist()
+        for at, leader in enumerate(leaders):
+            if at % _BLOCK == 0:
+                self._prepare(leaders[at : at + _BLOCK], minimised=True)
+            minimised = self._minimised(leader)
+            floor = self._floor(minimised, leader) / minimised.scale
+            floors.append((floor - _ROUNDING * abs(floor), leader))
+        self._waiting = [leader for _, leader in sorted(floors)]
         return [(leader, floor) for floor, leader in sorted(floors)]
+
+    def _keeps_limits(self, leader: int) -> bool:
+        """Return whether the floors under a leader are within the limits."""
+        *limits, _ = self._functions(leader)
+        for one in sorted(limits, key=lambda one: one.bins):
+            if one.bins and leader in self._waiting:
+                at = self._waiting.index(leader)
+                block = self._waiting[at : at + tuning.LATE_LEADERS]
+                del self._waiting[: at + tuning.LATE_LEADERS]
+                self._prepare(block)
+            if self._floor(one, leader) > self._above(one):
+                return False
+        return True
+
+    def _prepare(self, leaders: list[int], *, minimised: bool = False) -> None:
+        """Work out the late operations of some leaders at once, of the limits or of the aim."""
+        *limits, aim = self._functions(leaders[0])
+        for one in [aim] if minimised else limits:
+            if one.bins:
+                assert one.measure is not None
+                late = one.rows[0].late
+                assert late is not None
+                for interval in late.intervals:
+                    interval.prepare(leaders, late.deadline)
 
     def _checked(self, limit: Function) -> float:
         """Return by how much the table of a checker, and its threshold, may be off in X."""
@@ -521,21 +584,38 @@ class MeasuresSearch:
     def _above(self, limit: Function) -> float:
         """Return the X up to which the search keeps a limit."""
         if limit.bins:
-            return limit.allowed + max(SLACK, 2 * self._checked(limit))
+            return limit.allowed + max(_SLACK, 2 * self._checked(limit))
         return limit.allowed + _ABOVE * abs(limit.allowed) or math.ulp(0.0)
 
     def _floor(self, function: Function, leader: int) -> float:
         """Return the least X of the largest row: clients, prices and wait each at their least."""
+        if isinstance(function.rows, ClientRows):
+            return float(self._least_of_clients(function.rows).max(initial=0.0))
         return max(
-            self._least(row, leader)
-            for row in function.rows
-            if row.lost is None or math.isinf(row.constant)
+            (
+                self._least(row, leader)
+                for row in function.rows
+                if row.lost is None or math.isinf(row.constant)
+            ),
+            default=0.0,
         )
+
+    def _least_of_clients(self, rows: ClientRows) -> FloatArray:
+        """Return the least X of each row: its client at the best site, and the closest quorum."""
+        rules, intervals = self.problem.rules, rows.waits.shape[1]
+        assert intervals == 1  # see beyond_trees
+        usable = self._usable_sites(rows.leader)
+        least = np.zeros(rows.costs.shape[1])
+        least[self.clients] = np.where(usable, self.counted(rows.costs), math.inf).min(axis=0)
+        return rows.values(least, np.nonzero(rules.may_vote)[0].tolist(), rules.quorum)
 
     def _least(self, row: Row, leader: int) -> float:
         rules, least = self.problem.rules, row.constant
         if row.costs is not None:
-            least += float(row.costs[rules.may_hold].min(axis=0).sum())
+            costs = np.where(self._usable_sites(leader), self.counted(row.costs), math.inf)
+            least += float(costs.min(axis=0, initial=math.inf).sum())
+        if row.late is not None:
+            least += self.least_led(self._late(row))
         if row.prices is not None:
             fixed = rules.must_hold.copy()
             fixed[leader] = True
@@ -557,7 +637,7 @@ class MeasuresSearch:
         fixed = rules.must_hold.copy()
         fixed[leader] = True
         limits = self._functions(leader)[:-1]
-        bounded = [(row, self._above(one)) for one in limits for row in one.rows]
+        bounded = [(row, self._above(one)) for one in limits if not one.lazy for row in one.rows]
         for row, allowed in bounded:
             if row.prices is None:
                 continue
@@ -578,38 +658,48 @@ class MeasuresSearch:
 
     def _numbered(self, leader: int) -> list[_Numbered]:
         """Return the scenarios of the tree of a leader; last are those of what is minimised."""
-        *limits, minimised = self._functions(leader)
-        found, number = [], 0
-        for one in limits:
-            allowed = self._above(one)
-            slack = allowed - one.allowed - self._checked(one)
-            for row in one.rows:
-                if not one.lazy or number in self.entered:
-                    scale = max(allowed, _size(row))
+        each = self._functions(leader)
+        alone = len(each) == 1 and len(each[0].rows) == 1
+        found: list[_Numbered] = []
+        number = 0
+        for one in each:
+            falls = one is each[-1] and self.deadline is None
+            allowed = self._asked(one) if falls else self._above(one)
+            slack = math.nan if falls else max(allowed - one.allowed - self._checked(one), 0.0)
+            sure = one.allowed + self._checked(one) if one.bins and not falls else math.inf
+            last = range(number, number + len(one.rows))
+            inside: Iterator[tuple[int, Row]] = enumerate(one.rows, number)
+            if isinstance(one.rows, ClientRows):
+                if falls and not self.entered.intersection(last):
+                    self.entered.add(number + int(self._least_of_clients(one.rows).argmax()))
+                binding = sorted(self.entered.intersection(last))
+                inside = zip(binding, [one.rows[k - number] for k in binding], strict=True)
+            for at, row in inside:
+                if falls:
+                    scale = max(allowed, 0.0)
+                    scale = scale if math.isfinite(allowed) else self._least(row, leader)
+                    scale = scale if scale > 0 else max(_size(row), 1e-300)
+                else:
+                    scale = max(allowed, _size(row), 1e-6 if one.bins else 0.0)
                     if row.costs is None:
                         scale *= tuning.LIMIT_SCALE
-                    scenario = self._scenario(row, leader, allowed, scale)
-                    found.append(_Numbered(number, scenario, max(slack, 0.0)))
-                number += 1
-        asked, last = self._asked(minimised), range(number, number + len(minimised.rows))
-        if minimised.lazy and not self.entered.intersection(last):
-            floors = [self._least(row, leader) for row in minimised.rows]
-            self.entered.add(number + int(np.argmax(floors)))
-        for row in minimised.rows:
-            if not minimised.lazy or number in self.entered:
-                scale = max(asked, 0.0) if math.isfinite(asked) else self._least(row, leader)
-                scale = scale if scale > 0 else max(_size(row), 1e-300)
-                scenario = self._scenario(row, leader, asked, scale)
-                found.append(_Numbered(number, scenario, math.nan))
-            number += 1
+                if one.bins and not alone:
+                    scale *= tuning.LATE_SCALE
+                scenario = self._scenario(row, leader, allowed, scale)
+                found.append(_Numbered(at, scenario, slack, row, sure))
+            number += len(one.rows)
         return found
 
     def _asked(self, minimised: Function) -> float:
         """Return the X that a better plan is below."""
-        if minimised.whole and math.isfinite(self.value):
+        if minimised.step and math.isfinite(self.value):
             less = max(CLAIMED_LESS, self.options.gap_limit)
-            claimed = math.ceil(self.value * minimised.scale * (1 - less) - 1e-6)
-            return claimed - _BELOW_WHOLE
+            claimed = self.value * minimised.scale * (1 - less)
+            if not minimised.bins:
+                return minimised.needed(claimed) + _BELOW_WHOLE
+            return minimised.needed(claimed) + 2 * rounding_of_tables(
+                minimised.bins, len(self.clients)
+            )
         return self.threshold * minimised.scale
 
     def _scenario(self, row: Row, leader: int, threshold: float, scale: float) -> Scenario:
@@ -617,57 +707,130 @@ class MeasuresSearch:
         votes = VotePrices.of(rules, row.votes, leader)
         constant = row.constant
         constant += 0.0 if row.votes is None else float(row.votes[leader])
-        costs = None if row.costs is None else self._counted(row.costs)
+        if row.deadline is not None and row.lost is not None:
+            return self._late_after(row, leader, threshold, scale)
+        costs = None if row.costs is None else self.counted(row.costs)
         if row.successors:
             led = LedWaits(
                 tuple((one.leader, one.constant, self._waits(one)) for one in row.successors)
             )
             return Scenario(costs, 0.0, led, threshold, scale, lost=row.lost)
-        if row.waits is None:
+        if row.waits is None and row.late is None:
             return Scenario(costs, constant, votes, threshold, scale, row.prices)
         paid = None if row.votes is None else votes
-        return Scenario(
-            costs, constant, self._waits(row), threshold, scale, row.prices, row.lost, paid
-        )
+        part = self._waits(row) if row.late is None else self._late(row)
+        return Scenario(costs, constant, part, threshold, scale, row.prices, row.lost, paid)
+
+    def _late_after(self, row: Row, leader: int, threshold: float, scale: float) -> Scenario:
+        """Late operations after a loss, under the best of those who can lead in time then."""
+        rules, lost = self.problem.rules, row.lost
+        assert lost is not None
+        each = [one for one in row.successors or (row,) if self._can_lead(one, threshold)]
+        taken = int(lost[leader])  # the leader voted
+        if not each or rules.voters - taken < rules.quorum:  # every leader is late, or none leads
+            nobody = VotePrices.of(rules, None, leader)
+            return Scenario(None, 2.0, nobody, threshold, scale, lost=lost)
+        gone = min(int((lost & rules.may_vote).sum()), rules.voters - rules.quorum)
+        most = rules.voters - 1 - taken
+        fewest = min(most, rules.voters - 1 - gone)
+        parts = tuple(self._late(one, most, fewest) for one in each)
+        costs = self._late_costs(row)
+        if row.successors and len(each) < len(row.successors):
+            costs = np.minimum.reduce([self._late_costs(one) for one in each])
+        return Scenario(costs, 0.0, LateSuccessors(parts), threshold, scale, lost=lost)
+
+    def _late_costs(self, row: Row) -> FloatArray:
+        assert row.costs is not None
+        return self.counted(row.costs)
+
+    def _can_lead(self, row: Row, threshold: float) -> bool:
+        """Return whether few enough operations may be late with a leader, if nothing is lost."""
+        assert row.late is not None
+        key = row.leader, row.late.deadline, threshold, id(row.late.intervals)
+        if key not in self._in_time_at:
+            rules, sites = self.problem.rules, len(self.problem.rules.may_hold)
+            costs = np.where(self._usable_sites(row.leader), self._late_costs(row), math.inf)
+            least = float(costs.min(axis=0, initial=math.inf).sum())
+            least += self._late(row).least(np.zeros(sites, dtype=bool), rules.may_hold, sites)
+            self._in_time_at[key] = least <= threshold
+        return self._in_time_at[key]
 
     def _waits(self, row: Row) -> QuorumWait:
         assert row.waits is not None
         return QuorumWait.of(self.problem.rules, row.waits[0], 1.0)
 
-    def _late(self, row: Row) -> VotersByInterval:
+    def _late(self, row: Row, most: int | None = None, fewest: int | None = None) -> LateVoters:
+        """Return the late operations at the leader; `most` and `fewest` as of `LateVoters`."""
         assert row.late is not None
-        each = row.late.intervals
-        if each not in self._intervals:
-            self._intervals[each] = LateIntervals(each)
-        return self._intervals[each].voters(row.leader, row.late.deadline)
+        (late,) = row.late.intervals
+        return self.late_voters(late, row.leader, row.late.deadline, most, fewest)
 
-    def _counted(self, costs: FloatArray) -> FloatArray:
+    def late_voters(
+        self,
+        late: LateOperations,
+        leader: int,
+        deadline: int,
+        most: int | None = None,
+        fewest: int | None = None,
+    ) -> LateVoters:
+        """Return the late operations at a leader; parameters as of `LateVoters`."""
+        key = late, leader, deadline, most, fewest
+        if key not in self._voters:
+            if len(self._voters) >= _KNOWN_VOTERS:
+                self._voters.clear()
+            if (late, leader) not in self._voter_orders:
+                self._voter_orders[late, leader] = VoterOrder.of(late, leader)
+            order = self._voter_orders[late, leader]
+            self._voters[key] = LateVoters(late, leader, deadline, order, most, fewest)
+        return self._voters[key]
+
+    def least_led(self, voters: LateVoters) -> float:
+        """Return the least share of late operations at a leader."""
+        rules = self.problem.rules
+        inside = rules.must_hold.copy()
+        inside[voters.leader] = True
+        room = rules.replicas_max - int(inside.sum())
+        return voters.least(inside, rules.may_hold & ~inside, room)
+
+    def counted(self, costs: FloatArray) -> FloatArray:
         """Return the costs of the clients that count, one array for rows that share theirs."""
+        if len(self.clients) == costs.shape[1]:
+            return costs
         known = self._costs.get(id(costs))
         if known is None:
             known = self._costs[id(costs)] = (costs, costs[:, self.clients])
         return known[1]
 
-    def _close(self, leader: int) -> None:
-        """Search the tree of a leader until it is closed, with more and more rows."""
-        while not self._tree(leader):
-            self._in_time()
-
     def _tree(self, leader: int) -> bool:
         """Search the tree of a leader; False: another row has entered, or more may be below T."""
         self._costs.clear()
         numbered, minimised = self._numbered(leader), self._minimised(leader)
-        scenarios = [one.scenario for one in numbered]
         falling = [one.scenario for one in numbered if one.falls]
 
         def leaf(replicas: list[int]) -> Configuration | None:
-            kept = list(self._kept(leader, replicas))
-            if not self.accept(*kept) and kept and self._enter(leader, kept[0]):
-                return kept[0]
+            kept = list(self._promising(leader, numbered, replicas))
+            if not self.accept(*(one for one, _ in kept)):
+                if kept and self._enter(leader, kept[0][0]):
+                    return kept[0][0]
+                self._note_undecided(kept)
             asked = self._asked(minimised)
             if falling:
                 falling[-1].threshold = min(falling[-1].threshold, asked)
             return None
+
+        return self._search(leader, numbered, leaf) is None
+
+    def _note_undecided(self, refused: Sequence[tuple[Configuration, bool]]) -> None:
+        """Note that rounding keeps a checker from a conclusion of the evaluator."""
+        limits = self.problem.limits
+        doubtful = [c for c, sure in refused if sure and not any(x.broken(c) for x in limits)]
+        if self.records is not None and doubtful and (self._quick(doubtful) < self.value).any():
+            self.records = None
+
+    def _search(
+        self, leader: int, numbered: Sequence[_Numbered], leaf: Leaf
+    ) -> Configuration | None:
+        """Search the tree of a leader, and keep its record."""
 
         def keep(events: FloatArray | None) -> None:
             if events is None:
@@ -678,42 +841,86 @@ class MeasuresSearch:
                     tuple(one.number for one in numbered),
                     tuple(one.scenario.scale for one in numbered),
                     tuple(one.slack for one in numbered),
+                    self.deadline,
                 )
 
         used = 0 if self.records is None else sum(len(r.events) for r in self.records.values())
-        found = search_leader(
+        return search_leader(
             self._affordable(leader),
             self._orders,
             leader,
-            scenarios,
+            [one.scenario for one in numbered],
             leaf,
-            falling=len(falling),
-            end=self.end,
+            falling=sum(one.falls for one in numbered),
+            end=self.stop,
             counters=self.counters,
             record=0 if self.records is None else max(MOST_RECORDED - used, 1),
             keep=None if self.records is None else keep,
         )
-        return found is None
 
     def _enter(self, leader: int, configuration: Configuration) -> bool:
         """Let the rows that a configuration breaks most enter; False: all that it breaks are in."""
         outside: list[tuple[float, int]] = []
         number, each = 0, self._functions(leader)
         for one in each:
-            most = one.allowed if one is not each[-1] else self._asked(one)
-            for row in one.rows:
-                if one.lazy and number not in self.entered:
-                    x = row_value(self.problem, row, configuration)
-                    if x > most:
-                        outside.append(((x - most) / max(abs(most), 1e-300), number))
-                number += 1
+            falls = one is each[-1] and self.deadline is None
+            most = self._asked(one) if falls else one.allowed
+            if one.lazy:
+                excess = (row_values(self.problem, one.rows, configuration) - most).tolist()
+                outside += [
+                    (x / max(abs(most), 1e-300), at)
+                    for at, x in enumerate(excess, number)
+                    if x > 0 and at not in self.entered
+                ]
+            number += len(one.rows)
         outside.sort(reverse=True)
         self.entered.update(number for _, number in outside[: tuning.LIMIT_ROWS])
         return bool(outside)
 
 
+class _LateSet:
+    """Late operations of a set of replicas by its voters, from the tables of a search."""
+
+    def __init__(self, search: MeasuresSearch, numbered: _Numbered, replicas: list[int]) -> None:
+        row, scenario = numbered.row, numbered.scenario
+        self.allowed, self.sure = scenario.threshold, numbered.sure
+        self.rules = search.problem.rules
+        self.lost = frozenset[int]()
+        if row.lost is not None:
+            self.lost = frozenset(np.nonzero(row.lost)[0].tolist())
+        self.hit = not self.lost or not self.lost.isdisjoint(replicas)
+        parts = scenario.voters
+        each = parts.each if isinstance(parts, LateSuccessors) else ()
+        each = (parts,) if isinstance(parts, LateVoters) else each
+        self.elected = bool(row.successors)
+        rows = {one.leader: one for one in row.successors or (row,)}
+        left = [site for site in replicas if site not in self.lost]
+        self.leaders: dict[int, tuple[float, LateVoters]] = {}
+        if not (left and self.hit):
+            return
+        near = np.array(left)[search.rank[left].argmin(axis=0)]
+        for part in each:
+            costs = rows[part.leader].costs
+            assert costs is not None
+            nearby = float(search.counted(costs)[near, np.arange(len(near))].sum())
+            self.leaders[part.leader] = (rows[part.leader].constant + nearby, part)
+
+    def of(self, voters: tuple[int, ...]) -> float:
+        """Share that is late with some voters; infinite where the service stops."""
+        if not self.hit:
+            return 0.0
+        left = tuple(v for v in voters if v not in self.lost)
+        if len(left) < self.rules.quorum:
+            return math.inf
+        able = list(self.leaders)
+        if self.elected:
+            elected = [v for v in left if self.rules.may_lead[v]] or left
+            able = [v for v in elected if v in self.leaders]
+        late = [nearby + part.of(left) for nearby, part in map(self.leaders.__getitem__, able)]
+        return min(late, default=math.inf)
+
+
 def _size(row: Row) -> float:
-    """Return the largest price of a replica."""
     return 0.0 if row.prices is None else float(np.abs(row.prices).max())
 
 
@@ -726,8 +933,14 @@ def without_limits(problem: Problem) -> Problem:
     What no configuration undercuts there, none does in the problem where the mean is minimised.
     """
     weight = 0.0 if weighs_more_than_sites(problem) else problem.cost_weight
+    implied = problem.objective.diversity(problem.rules.voters, problem.rules.quorum)
     return problem.replace(
-        objective=MEAN_LATENCY, budget=None, cost_weight=weight, current=None, moves=None
+        objective=MEAN_LATENCY,
+        diversity=(*problem.diversity, *implied),
+        budget=None,
+        cost_weight=weight,
+        current=None,
+        moves=None,
     )
 
 
@@ -791,7 +1004,7 @@ def solve_within_limits(problem: Problem, options: Options, plan: Plan, end: flo
     floor = plan.bound if minimises_mean(problem) else -math.inf
     if isinstance(problem.objective, MeasureQuestion):
         floor /= problem.demand.operations
-    search = MeasuresSearch(problem, options, end, floor)
+    search = _search_for(problem, options, end, floor)
     if plan.configuration is not None:
         search.accept(plan.configuration)
     if plan.termination is Termination.INTERRUPTED:
@@ -809,6 +1022,15 @@ def solve_within_limits(problem: Problem, options: Options, plan: Plan, end: flo
         ties.run()
         return plan_of_search(search, plan.method, ties)
     return plan_of_search(search, plan.method, ties, plan.certificate)
+
+
+def _search_for(problem: Problem, options: Options, end: float, floor: float) -> MeasuresSearch:
+    asked = problem.objective
+    if isinstance(asked, MeasureQuestion) and asked.aim.kind is MeasureKind.PERCENTILE:
+        from formulations.exact.deadline_search import DeadlineSearch
+
+        return DeadlineSearch(problem, options, end)
+    return MeasuresSearch(problem, options, end, floor)
 
 
 def plan_of_search(
@@ -845,6 +1067,8 @@ def plan_of_search(
         limits = [f"{limit.name} {limit.most:g}" for limit in search.problem.limits]
         if isinstance(asked, MeasureQuestion):
             limits += map(str, asked.keep)
+            if asked.aim.kind is MeasureKind.PERCENTILE:
+                limits.append(f"{asked.aim} within the horizon of the distributions")
         reasons = (
             f"no configuration keeps the limit ({' and '.join(limits)}), under any of the "
             f"{leaders} possible leaders (proved by a search)",

@@ -28,7 +28,7 @@ from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_
 from formulations.exact.threshold_search import missing
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
-from placement.measures.scenarios import beyond_thresholds
+from placement.measures.scenarios import beyond_thresholds, beyond_trees
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
@@ -36,8 +36,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination
-
-__all__ = ["METHOD", "Session", "solve"]
 
 _DELEGATE = "milp"
 
@@ -87,12 +85,14 @@ class Session:
 
         At most half of the time is for the question without limits.
         """
+        from formulations.exact.loss_search import refuses_losses, solve_losses
         from formulations.exact.measures import (
             answers,
             plan_without_limits,
             solve_within_limits,
             without_limits,
         )
+        from placement.contingency.loss_question import LossQuestion
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
@@ -103,6 +103,9 @@ class Session:
         plan = self._search(without_limits(problem), unlimited)
         if answers(problem, plan):
             return plan_without_limits(problem, plan)
+        question = LossQuestion.of(problem)
+        if question is not None and refuses_losses(problem, question) is None:
+            return solve_losses(problem, question, options, plan, started + limit)
         return solve_within_limits(problem, options, plan, started + limit)
 
     def _search(self, problem: Problem, options: Options) -> Plan:
@@ -166,15 +169,21 @@ def _has_limits(problem: Problem) -> bool:
 
 def _beyond_limits(problem: Problem) -> str | None:
     """Return why the search within limits does not support a problem, or None."""
+    from formulations.exact.loss_search import refuses_losses
+    from placement.contingency.loss_question import LossQuestion
+
     what = "moves count"
     if problem.objective.kind == "measures":
         what = "it keeps limits on measures"
     elif problem.moves is None:
         what = "the cost has other terms than prices of replicas"
         what = what if problem.budget is None else "there is a budget"
+    question = LossQuestion.of(problem)
+    if question is not None and refuses_losses(problem, question) is None:
+        return None
     if not problem.rules.nested_replica_caps:
         return f"{what}, and rules for replicas are not caps on nested levels"
-    reason = beyond_thresholds(problem)
+    reason = beyond_thresholds(problem) or beyond_trees(problem)
     return None if reason is None else f"{what}, and {reason}"
 
 
@@ -294,10 +303,7 @@ METHOD = Method(
     exact=True,
     objectives=(
         "mean",
-        "contingency",
-        "contingency-percentile",
         "measures",
-        "percentile",
         "waits",
         "witnesses",
     ),

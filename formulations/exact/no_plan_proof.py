@@ -38,8 +38,6 @@ import numpy as np
 from placement.model.constraints import Role, Rules, laminar
 from placement.support.checks import BoolArray
 
-__all__ = ["FORMAT", "NoPlan", "counting_applies", "counting_decides", "no_plan"]
-
 FORMAT = "replica-placement/no-plan/1"
 """Name and version of the certificate."""
 

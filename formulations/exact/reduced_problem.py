@@ -31,8 +31,6 @@ from placement.model.site_families import MOST_FAMILIES, SiteFamily, site_famili
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["ReducedProblem", "weighs_more_than_sites"]
-
 Int32Array = npt.NDArray[np.int32]
 
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
@@ -387,6 +385,16 @@ class ReducedProblem:
             return least
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
+
+    @property
+    def shares_multipliers(self) -> bool:
+        """True where leaders can share multipliers: one scenario, and no pins of replicas."""
+        return not (self.varies or self.rules.must_hold.any())
+
+    @property
+    def waits(self) -> FloatArray:
+        """The least that each leader waits for votes, ms times operations, shape (sites,)."""
+        return np.asarray(self.quorum_weight * self._least_wait)
 
     @cached_property
     def leader_matters(self) -> bool:

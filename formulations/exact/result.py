@@ -15,8 +15,6 @@ from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Status, Termination, status_of
 
-__all__ = ["Result", "SearchLimits", "SearchReport", "round_up"]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:

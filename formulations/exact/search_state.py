@@ -13,10 +13,9 @@ from formulations.exact.kernel import Counters, Kernel
 from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.result import SearchLimits, SearchReport
+from formulations.exact.shared_multipliers import Multipliers
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, least_bound, relative_gap
-
-__all__ = ["SearchState", "Stop"]
 
 _UNLIMITED = 1e9
 """Seconds that stand for "no limit" where a kernel asks for a number."""
@@ -85,7 +84,7 @@ class SearchState:
         leaders: list[int] = core.leaders.tolist()
         self.bounds = dict(zip(leaders, core.floors.tolist(), strict=True))
         self.proven: dict[int, float] = {}
-        self.multipliers: dict[int, FloatArray] = {}
+        self.multipliers = Multipliers(core)
         self.proofs: dict[int, FloatArray] = {}
         self.trace: list[SearchReport] = []
         self.best_bound = 0.0

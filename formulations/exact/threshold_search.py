@@ -1,19 +1,12 @@
-"""The compiled threshold search: questions about percentiles and limits, and its events.
+"""The compiled threshold search (``csrc/scenarios``) under one leader, and its events.
 
-Shared part of the compiled threshold search: questions about losses and about percentiles.
+Where it was not built, questions go to other methods, which the plan names.
 
-The search and its mathematics: ``csrc/scenarios/scenario.h``. There is no second version of it in
-NumPy: where it was not built, both kinds of questions go to other methods, which the plan names.
-
-The record of a tree over scenarios, as events of a certificate.
-
-The compiled search records the weights and multipliers of every bound that closed a part of the
-search or fixed sites, and by how much the bound proved it (``csrc/scenarios/threshold_tree.c``).
-Any multipliers are valid, and what is to spare says how far they may be rounded: they are written
-as whole numbers of few digits. The events are those of :mod:`placement.proof.event_tree`, and what
-they prove stands in :mod:`placement.proof.threshold_proof`.
-
-The compiled threshold search (``csrc/scenarios`` of the exact engine) under one leader.
+It records the weights and multipliers of every bound that closed a part of the search or fixed
+sites, and by how much the bound proved it (``csrc/scenarios/threshold_tree.c``). Any multipliers
+are valid, and what is to spare says how far they may be rounded: they are written as whole numbers
+of few digits. The events are those of :mod:`placement.proof.event_tree`, and what they prove stands
+in :mod:`placement.proof.threshold_proof`.
 
 The search looks for a plan with X_s <= T_s in each of a few *scenarios*
 
@@ -67,21 +60,6 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.site_families import site_families
 from placement.support.checks import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    "MOST_RECORDED",
-    "Leaf",
-    "LedWaits",
-    "QuorumWait",
-    "Scenario",
-    "SearchCounters",
-    "ThresholdEvents",
-    "TreeOutcome",
-    "VotePrices",
-    "VotersPart",
-    "missing",
-    "search_leader",
-]
 
 
 class TreeOutcome(IntEnum):
@@ -187,11 +165,28 @@ class ThresholdEvents:
                 own = self.slack(scenario)
                 spare += weight * own if math.isfinite(own) else 0.0
         parts: list[object] = []
-        for scenario, weight, u in zip(scenarios, weights, rows[:, 2:], strict=True):
+        for number, (weight, u) in self._joined(scenarios, weights, rows[:, 2:]).items():
             bits, whole = self.rounded(u, spare / len(weights), weight)
             told = weight if self.shared is None else None
-            parts.append([self.number(scenario), told, bits, whole])
+            parts.append([number, told, bits, whole])
         return parts
+
+    def _joined(
+        self, scenarios: list[int], weights: list[float], rows: FloatArray
+    ) -> dict[int, tuple[float, FloatArray]]:
+        """Weight and multipliers by number in the certificate.
+
+        Two scenarios may be one there. A bound is concave in its multipliers, so that their mean
+        bounds no less.
+        """
+        joined: dict[int, tuple[float, FloatArray]] = {}
+        for scenario, weight, u in zip(scenarios, weights, rows, strict=True):
+            known = joined.get(self.number(scenario))
+            if known is not None and known[0] + weight > 0:
+                u = (known[0] * known[1] + weight * u) / (known[0] + weight)
+                weight += known[0]
+            joined[self.number(scenario)] = weight, u
+        return joined
 
     def rounded(self, u: FloatArray, spare: float, weight: float) -> tuple[int, list[int]]:
         """Multipliers as whole multiples of 2^-bits, which cost a bound no more than `spare`.

@@ -2,9 +2,9 @@
 
 None of them matters for correctness: they decide how long a search takes, and which of several
 equally good plans it meets first. Each line names the value, its meaning and, in brackets, the
-questions of ``python -m benchmarks run exact.speed`` that it was measured on, or another study;
-``[limits]`` is a question set of ``python -m benchmarks run tuning``. Constants on which
-correctness or the format of a certificate depends stand where they are used.
+questions of ``python -m benchmarks run exact.speed`` that it was measured on, or others:
+``[limits]`` have a budget, at most three changes, or both, ``[losses]`` the worst loss of a site.
+Constants on which correctness or the format of a certificate depends stand where they are used.
 """
 
 # branch_and_bound: the bounds of all leaders, then the trees
@@ -16,6 +16,10 @@ FULL_DESCENTS = 4
 """Leaders with a descent of their own; the others adapt the incumbent [small, medium]."""
 QUICK_BOUND_CELLS = 20_000
 """Active clients x sites from which one evaluation for every leader pays [200 x 400]."""
+SHARED_LEADERS = 300
+"""Leaders from which multipliers that all of them share pay [exact.scale]."""
+SHARED_CLOSED = 0.03
+"""Share of the open leaders that shared multipliers have to close, to try others [exact.scale]."""
 SCAN_WORK = 3e8
 """Most work of the steps for one leader; larger problems get fewer steps [1000 x 5000]."""
 CHUNK_WORK = 2e7
@@ -80,6 +84,8 @@ LIMIT_EXCESS = 100.0
 """Weight of what exceeds limits on latencies in a first plan [limits]."""
 LIMIT_ROWS = 3
 """Rows of measures with many of them that enter at once, at most [limits]."""
+KNOWN_CELLS = 4_000_000
+"""Leaders · sites · clients of which the functions of a question are kept [limits]."""
 LIMIT_LEADERS = 4
 """Leaders under which a first plan is looked for [limits]."""
 LIMIT_DESCENT_STEPS = 30
@@ -87,20 +93,16 @@ LIMIT_DESCENT_STEPS = 30
 AFFORDABLE_SWAPS = 50
 """Most swaps towards a set within the limits [limits]."""
 
-# formulations.contingency: losses
+# loss_search: losses
 LOSS_KICKS = 8
-"""Kicks of two random swaps in a descent [contingency.losses]."""
+"""Kicks of two random swaps in a descent [losses]."""
 LOSS_FLOOR_STEPS = 40
-"""Steps on the multipliers of the floor of a site after losses [contingency.losses]."""
+"""Steps on the multipliers of the floor of a site after losses [losses]."""
 
-# formulations.tail: percentiles
+# percentiles and shares in time
 LATE_LEADERS = 4
 """Leaders that get their tables at once, at first; twice as many each time [tail]."""
 LATE_SCALE = 2.0
 """Divisor of the late scenario in the search for ties, in budgets [tail]."""
-LATE_STEPS = 9
-"""Steps on the multipliers below a root: long ones, so that few suffice [tail]."""
 LATE_PATIENCE = 5.0
 """Seconds for the last deadline before the best plan; then an earlier one is asked for [tail]."""
-LATE_SWAPS = 40
-"""Swaps of the fewest late operations of clients whose voters are evaluated [tail]."""

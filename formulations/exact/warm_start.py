@@ -19,8 +19,6 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.model.constraints import GroupRule
 from placement.support.checks import FloatArray
 
-__all__ = ["WarmBounds", "adapt_multipliers", "differ_in_size_only", "take_shared", "warm_bounds"]
-
 _BITS = 16
 """Bits of the largest multiplier that are kept, as in C: certificates stay short, bounds good."""
 

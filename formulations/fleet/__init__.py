@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from formulations.fleet.column_generation import FleetSearch as FleetSearch
     from formulations.fleet.column_generation import solve_fleet as solve_fleet
+    from placement.fleet.fleet_plan import FleetSearch as FleetSearch
 
-_HOME = {"formulations.fleet.column_generation": ("FleetSearch", "solve_fleet")}
+_HOME = {
+    "formulations.fleet.column_generation": ("solve_fleet",),
+    "placement.fleet.fleet_plan": ("FleetSearch",),
+}
 
-__all__ = [*_HOME["formulations.fleet.column_generation"]]
+__all__ = ["FleetSearch", "solve_fleet"]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

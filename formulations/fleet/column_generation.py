@@ -9,7 +9,8 @@
    bound are close, or when no column improves the master.
 4. The plan: databases whose weights are whole keep them. A basic solution has at most as many
    others as there are shared limits; an integer program places those
-   (:mod:`formulations.fleet.rounding`).
+   (:mod:`formulations.fleet.rounding`). Where the fleet is small, the last one chooses from all
+   configurations, and its bound counts too.
 """
 
 from __future__ import annotations
@@ -36,9 +37,6 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination, end_early, relative_gap
-
-__all__ = ["FleetSearch", "Generation", "solve_fleet"]
-
 
 _IMPROVES = 1e-9
 """Part of the objective of a database by which a column must be below its worth."""
@@ -105,7 +103,7 @@ class Generation:
         self.settings = settings
         self.started = time.perf_counter()
         self.pool = ColumnPool(rows)
-        self.bound = -math.inf
+        self.bound = self.whole_bound = -math.inf
         self.prices: FloatArray = np.zeros(len(rows.capacity))
         self.master: MasterResult | None = None
         self.rounds: list[tuple[float, float]] = []
@@ -148,7 +146,7 @@ class Generation:
 
     def round(self, master: MasterResult) -> None:
         """Make a plan of the weights of a master."""
-        self.placed, self.termination = round_master(
+        self.placed, self.whole_bound, self.termination = round_master(
             self.pool,
             master,
             self.bound,
@@ -270,6 +268,7 @@ class Generation:
             self.fleet,
             self.placed,
             bound=self.bound,
+            whole_bound=self.whole_bound,
             prices=self.prices,
             alone=self.alone,
             method="column-generation",

@@ -23,8 +23,6 @@ from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["ColumnPool", "MasterResult"]
-
 
 @dataclass(frozen=True, eq=False)
 class MasterResult:
@@ -205,7 +203,7 @@ class ColumnPool:
         penalty: FloatArray,
         guard: Guard,
         unit: float,
-    ) -> FloatArray | None:
+    ) -> tuple[FloatArray | None, float]:
         """Choose columns for some databases at the least cost, overloads of a room included.
 
         Parameters
@@ -227,8 +225,9 @@ class ColumnPool:
 
         Returns
         -------
-        array or None
-            Number of each of `columns`; None when none was found.
+        array or None, float
+            Number of each of `columns`, None when none was found; and a bound on the costs of any
+            choice, +∞ when there is none.
 
         Raises
         ------
@@ -239,10 +238,11 @@ class ColumnPool:
         found = run_highs(program, guard)
         if found.stop is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
+        bound = math.inf if found.verdict is Verdict.INFEASIBLE else found.bound * unit
         if found.values is None:
-            return None
+            return None, bound
         numbers = found.values[: len(columns)]
-        return np.where(whole, np.round(numbers), numbers)
+        return np.where(whole, np.round(numbers), numbers), bound
 
     def program(
         self,

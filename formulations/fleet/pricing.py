@@ -52,22 +52,6 @@ from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Termination
 
-__all__ = [
-    "BATCH",
-    "BatchWorkers",
-    "Checkpoint",
-    "DaskWorkers",
-    "PricedBatch",
-    "PricedMember",
-    "Pricer",
-    "ProcessWorkers",
-    "batches_of",
-    "certify_priced",
-    "fleet_digest",
-    "lagrangean_bound",
-    "price_member",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PricedMember:
@@ -257,7 +241,7 @@ def _written(each: PricedMember) -> list[object]:
 
 
 def _answer(chosen: Sequence[object] | None, least: str) -> PricedMember:
-    found = None if chosen is None else Configuration.of(*chosen)  # type: ignore[arg-type]
+    found = None if chosen is None else Configuration.of(*chosen)  # type: ignore[arg-type]  # JSON
     return PricedMember(found, float.fromhex(least))
 
 
@@ -276,7 +260,7 @@ def fleet_digest(fleet: FleetProblem) -> str:
     for field in SITE_LIMITS:
         given = getattr(limits, field)
         add(field, None if given is None else [each.hex() for each in given.tolist()])
-    add(limits.most_moves, limits.most_moved_gb, limits.apart)
+    add(limits.most_moves, limits.most_moved_gb, limits.apart, limits.headroom)
     for member in fleet.members:
         own = (member.storage_gb, member.written_gb, member.leader_load)
         add(member.name, member.copies, [float(each).hex() for each in own])

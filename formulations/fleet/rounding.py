@@ -23,11 +23,9 @@ from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["round_master"]
-
-
+_OWN_GAP = 1e-7  # of the integer program over all configurations
 _TOLERANCE = 1e-9
-"""Part of a limit by which a sum of doubles may be beyond it."""
+"""Part of a limit by which a sum of doubles may be beyond it, and of a bound that is left out."""
 
 
 def round_master(
@@ -38,8 +36,11 @@ def round_master(
     unit: float,
     deadline: float,
     ended: Termination = Termination.FINISHED,
-) -> tuple[list[list[Placed]] | None, Termination]:
-    """Return whole numbers of columns for every database (None: none were found), and the end.
+) -> tuple[list[list[Placed]] | None, float, Termination]:
+    """Return whole numbers of columns for every database, a bound, and the end.
+
+    None: no such numbers were found. The bound is that of the integer program over all
+    configurations of a small fleet; −∞: there was none.
 
     A search that was stopped gets what the last master gives within a second and a millisecond
     for each database.
@@ -63,7 +64,7 @@ def round_master(
     """
     rounding = _RoundingState(pool, master, bound, settings, unit, deadline)
     rounding.termination = ended
-    return rounding.run(), rounding.termination
+    return rounding.run(), rounding.whole_bound, rounding.termination
 
 
 class _RoundingState:
@@ -83,6 +84,7 @@ class _RoundingState:
         self.rng = np.random.default_rng(settings.seed)
         self.deadline = deadline
         self.termination = Termination.FINISHED
+        self.whole_bound = -math.inf
         self.members = pool.rows.fleet.members
         self.copies = np.array([member.copies for member in self.members], dtype=np.float64)
         self.master = master
@@ -169,7 +171,7 @@ class _RoundingState:
         columns = self.best_columns(np.arange(len(self.members)), self.master)
         whole = np.isin(owner[columns], large)
         room = self.pool.rows.capacity * (1 - margin)
-        found = self.choose(columns, whole, self.copies, room)
+        found, _ = self.choose(columns, whole, self.copies, room)
         if found is None:
             return self.master.weights
         weights = np.zeros(len(owner))
@@ -236,14 +238,19 @@ class _RoundingState:
 
         At any prices the least of each database and the prices of the capacities give a bound. A
         configuration whose reduced cost is more than what the plan is above it is in no better
-        plan.
+        plan. So the bound of the integer program over the others, or the value of the plan, is a
+        bound on all plans.
         """
         rows = self.pool.rows
         if _count_configurations(rows) > tuning.SMALL_FLEET_CONFIGURATIONS:
             return
+        complete = True
         for number, member in enumerate(self.members):
             for one in _every_configuration(rows, member):
                 self.check_time()
+                if violations(member.problem, one):
+                    complete = False  # other voters may obey what these break
+                    continue
                 self.pool.add(number, one)
         columns = np.arange(len(self.pool))
         reduced = self.pool.reduced_costs(self.master, columns)
@@ -252,24 +259,28 @@ class _RoundingState:
         np.minimum.at(least, owner, reduced)
         least_value = float(self.copies @ (least + self.master.worth))
         least_value -= float(self.master.prices @ rows.capacity)
-        if self.is_plan(self.counts):
-            value = self.paid(self.counts)
+        value = self.value_of_plan()
+        if math.isfinite(value):
             above = value - least_value + _TOLERANCE * abs(value)
             columns = columns[reduced - least[owner] <= above]
         whole = np.ones(len(columns), dtype=np.bool_)
-        found = self.choose(
+        found, bound = self.choose(
             columns,
             whole,
             self.copies,
             rows.capacity,
             hard=True,
             most_nodes=tuning.SMALL_FLEET_NODES,
+            own_gap=_OWN_GAP,
         )
+        if complete:
+            proven = min(value, bound)
+            self.whole_bound = proven - _TOLERANCE * abs(proven)
         if found is None:
             return
         total = np.zeros(len(self.pool))
         total[columns] = found
-        if self.is_plan(total) and not self.paid(total) >= self.value_of_plan():
+        if self.is_plan(total) and not self.paid(total) >= value:
             self.counts = total
 
     def value_of_plan(self) -> float:
@@ -312,7 +323,7 @@ class _RoundingState:
         # the present choice stays possible
         columns = np.union1d(self.best_columns(chosen, master, free), used)
         whole = np.ones(len(columns), dtype=np.bool_)
-        found = self.choose(columns, whole, copies, room, hard=hard)
+        found, _ = self.choose(columns, whole, copies, room, hard=hard)
         if found is None:
             return counts
         total = np.zeros(len(self.pool))
@@ -358,13 +369,14 @@ class _RoundingState:
         *,
         hard: bool = False,
         most_nodes: int = tuning.ROUNDING_NODES,
-    ) -> FloatArray | None:
-        """Run one integer program; with `hard` no limit may be exceeded."""
+        own_gap: float | None = None,
+    ) -> tuple[FloatArray | None, float]:
+        """Run one integer program; with `hard` no limit may be exceeded. Return its bound too."""
         self.check_time()
         guard = Guard(
             deadline=self.deadline,
             most_nodes=most_nodes,
-            own_gap=self.settings.gap / 10,
+            own_gap=self.settings.gap / 10 if own_gap is None else own_gap,
         )
         penalty = np.full(len(room), np.inf) if hard else self.penalty
         return self.pool.choose(columns, whole, copies, room, penalty, guard, self.unit)
@@ -407,12 +419,15 @@ def _every_configuration(rows: SharedRows, member: FleetMember) -> Iterator[Conf
     problem, rules = member.problem, member.problem.rules
     hold, lead = rows.fitting_sites(member)
     sites = np.flatnonzero(hold & rules.may_hold).tolist()
+    may_lead = lead & rules.may_lead
+    pinned = set(np.flatnonzero(rules.must_hold).tolist())
     sizes = range(rules.replicas_min, rules.replicas_max + 1)
     for replicas in chain.from_iterable(combinations(sites, size) for size in sizes):
+        if not pinned <= set(replicas) or not rules.obeyed("replicas", np.array([replicas]))[0]:
+            continue
         for leader in replicas:
-            voters = best_voters(problem.demand, rules, leader, replicas) if lead[leader] else None
-            if voters is None:
-                continue
-            found = Configuration.of(leader, voters, replicas)
-            if not violations(problem, found):
-                yield found
+            voters = (
+                best_voters(problem.demand, rules, leader, replicas) if may_lead[leader] else None
+            )
+            if voters is not None:
+                yield Configuration.of(leader, voters, replicas)

@@ -1,9 +1,9 @@
 """Tuning constants of the search for fleets, in one table.
 
 None of them matters for correctness: they decide how long a search takes, and which of several
-plans it finds first. The brackets name what a value was measured on: a question set of ``python -m
-benchmarks run tuning``. ``[no study]`` marks a value that was chosen by hand. Constants on which
-correctness or a file format depends stand where they are used.
+plans it finds first. The brackets name the questions that a value was measured on. ``[no study]``
+marks a value that was chosen by hand. Constants on which correctness or a file format depends stand
+where they are used.
 """
 
 # column_generation

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 
+from formulations.linear.leader_program import beyond_rows
 from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.find_start import Start, find_start
 from formulations.milp.per_leader import search_per_leader
@@ -169,15 +170,19 @@ def _ask(name: str, search: CuttingRounds) -> Plan | None:
         return None
 
 
+def _refuses(problem: Problem) -> str | None:
+    return beyond_rows(problem) or no_rows(problem)
+
+
 METHOD = Method(
     name="milp",
     call=solve,
     summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
-    refuses=no_rows,
+    refuses=_refuses,
     objectives=(
         "mean",
-        "contingency",
+        "measures",
         "waits",
     ),
     cost_parts=("near reads", "votes"),

@@ -56,8 +56,6 @@ from placement.online.reads import (
 from placement.online.reads.read_problem import TOLERANCE
 from placement.support.checks import FloatArray
 
-__all__ = ["solve_compact"]
-
 _LP_TOLERANCE = 1e-10
 """The least HiGHS takes; prices at its default of 1e-7 leave gaps of some 1e-9."""
 

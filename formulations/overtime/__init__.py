@@ -1,1 +1,1 @@
-"""Optimal sequences over time: leaders, and whole configurations."""
+"""Optimal sequences of leaders over time."""

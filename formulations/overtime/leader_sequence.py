@@ -31,8 +31,6 @@ from placement.overtime.moves.move_prices import (
 )
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Sequence", "best_sequence", "best_sequences", "work_function"]
-
 _TOLERANCE = 1e-9
 _BLOCK = 4_000_000  # elements of the largest temporary of a step: 32 MB
 

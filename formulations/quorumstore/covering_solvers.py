@@ -14,13 +14,15 @@ import math
 import time
 from typing import Any
 
-from formulations.quorumstore.covering_model import CoveringModel, Reduced, reduce_model
+import numpy as np
+import numpy.typing as npt
+
+from formulations.quorumstore.covering_model import CoveringModel
 from formulations.solvers.cpsat import solve_in_place
 from formulations.solvers.highs import Guard, run_highs
-from formulations.solvers.linear_program import compile_program
+from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, cpsat_verdict
-
-__all__ = ["CpSatCovering", "HighsCovering", "build"]
+from placement.support.checks import IntArray
 
 
 class CpSatCovering:
@@ -51,41 +53,26 @@ class CpSatCovering:
         SolverError
             When CP-SAT fails.
         """
-        reduced = reduce_model(model)
-        if not reduced.possible:
-            return None
-        cp, x = self._build(model, reduced)
+        cp, x = self._build(model)
         return self._solve(cp, x, seconds)
 
-    def _build(self, model: CoveringModel, reduced: Reduced) -> tuple[Any, list[Any]]:
+    @staticmethod
+    def _build(model: CoveringModel) -> tuple[Any, list[Any]]:
         from ortools.sat.python import cp_model
 
         cp = cp_model.CpModel()
         x = [cp.new_bool_var(f"x{site}") for site in range(model.sites)]
-        for site in set(range(model.sites)).difference(reduced.open):
-            cp.add(x[site] == 0)
-        for site in reduced.held:
-            cp.add(x[site] == 1)
-        cp.add(sum(x[site] for site in reduced.open) == model.replicas)
+        y = [cp.new_bool_var(f"y{index}") for index in range(len(model.covers))]
+        cp.add(sum(x) == model.replicas)
         for members, cap in model.caps:
             cp.add(sum(x[site] for site in members) <= cap)
-        for site, other in reduced.ahead:
-            cp.add_implication(x[site], x[other])
-        for ball, least in reduced.required:
-            cp.add(sum(x[site] for site in ball) >= least)
-        y = [cp.new_bool_var(f"y{index}") for index in range(reduced.steps)]
-        for ball, steps in reduced.ladders:
-            inside = sum(x[site] for site in ball)
-            last = None
-            for step in steps:
-                cp.add(inside >= step.quorum).only_enforce_if(y[step.index])
-                if last is not None:
-                    cp.add_implication(y[step.index], y[last])
-                last = step.index
-        for row in reduced.rows:
-            met = cp.add(sum(count * y[index] for index, count in row.terms) >= row.needed)
-            if row.lost is not None:
-                met.only_enforce_if(x[row.lost])
+        for cover, within in zip(model.covers, y, strict=True):
+            inside = sum(x[site] for site in cover.ball)
+            cp.add(inside >= cover.quorum).only_enforce_if(within)
+        for demand in model.demands:
+            met = cp.add(sum(count * y[index] for index, count in demand.terms) >= demand.needed)
+            if demand.lost is not None:
+                met.only_enforce_if(x[demand.lost])
         return cp, x
 
     def _solve(self, cp: Any, x: list[Any], seconds: float) -> tuple[int, ...] | None:
@@ -105,51 +92,36 @@ class CpSatCovering:
         return tuple(site for site in range(len(x)) if solver.boolean_value(x[site]))
 
 
-def build(model: CoveringModel, reduced: Reduced) -> Any:
-    """Return the Pyomo model of a reduced question: binary x and y, compact rows.
+def build(model: CoveringModel) -> LinearProgram:
+    """Return the integer program of a question: binary x for sites, then y for covers.
 
-    Nothing is minimised. Sites that are closed keep their column, at most 0.
+    Nothing is minimised.
     """
-    import pyomo.environ as pyo
+    builder = Builder()
+    x = builder.add_columns(np.zeros(model.sites), integer=True)
+    y = builder.add_columns(np.zeros(len(model.covers)), integer=True)
 
-    mip = pyo.ConcreteModel(name="covering")
-    mip.x = pyo.Var(range(model.sites), domain=pyo.Binary, doc="replica at site")
-    mip.y = pyo.Var(range(reduced.steps), domain=pyo.Binary, doc="quorum within the ball")
-    for site in set(range(model.sites)).difference(reduced.open):
-        mip.x[site].setub(0)
-    for site in reduced.held:
-        mip.x[site].setlb(1)
-    mip.cardinality = pyo.Constraint(
-        expr=pyo.quicksum(mip.x[j] for j in reduced.open) == model.replicas
-    )
-    mip.quorum = pyo.ConstraintList(doc="Σ_{j ∈ ball} x_j >= Σ (quorum − the one before) · y")
-    for ball, least in reduced.required:
-        mip.quorum.add(pyo.quicksum(mip.x[j] for j in ball) >= least)
-    for ball, steps in reduced.ladders:
-        left = pyo.quicksum(mip.x[j] for j in ball)
-        before, last = 0, None
-        for step in steps:
-            left -= (step.quorum - before) * mip.y[step.index]
-            if last is not None:
-                mip.quorum.add(mip.y[step.index] <= mip.y[last])
-            before, last = step.quorum, step.index
-        mip.quorum.add(left >= 0)
-    mip.percentile = pyo.ConstraintList(doc="Σ count · y >= needed, if a replica is at `lost`")
-    for row in reduced.rows:
-        # Dividing by the total keeps the rows of busy keys within the solver's tolerances.
-        total = sum(count for _, count in row.terms)
-        left = pyo.quicksum(count / total * mip.y[index] for index, count in row.terms)
-        # Half a request less than needed: sums are whole, and rounding must not cut any off.
-        needed = (row.needed - 0.5) / total
-        mip.percentile.add(left >= needed * (1 if row.lost is None else mip.x[row.lost]))
-    mip.ahead = pyo.ConstraintList(doc="a replica that another site would hold as well is there")
-    for site, other in reduced.ahead:
-        mip.ahead.add(mip.x[site] <= mip.x[other])
-    mip.caps = pyo.ConstraintList(doc="regional rules")
+    def row(least: float, most: float, *terms: tuple[IntArray, npt.ArrayLike]) -> None:
+        (place,) = builder.add_rows(least, most, 1)
+        for columns, values in terms:
+            builder.put(np.full(len(columns), place), columns, values)
+
+    row(model.replicas, model.replicas, (x, 1.0))
     for members, cap in model.caps:
-        mip.caps.add(pyo.quicksum(mip.x[j] for j in members) <= cap)
-    mip.nothing = pyo.Objective(expr=0.0)
-    return mip
+        row(-np.inf, cap, (x[list(members)], 1.0))
+    for index, cover in enumerate(model.covers):
+        row(0.0, np.inf, (x[list(cover.ball)], 1.0), (y[[index]], -float(cover.quorum)))
+    for demand in model.demands:
+        # Dividing by the total keeps the rows of busy keys within the solver's tolerances. Half a
+        # request less than needed: sums are whole, and rounding must not cut any off.
+        total = sum(count for _, count in demand.terms) or 1
+        needed = (demand.needed - 0.5) / total
+        terms = [(y[[index]], count / total) for index, count in demand.terms]
+        if demand.lost is None:
+            row(needed, np.inf, *terms)
+        else:
+            row(0.0, np.inf, *terms, (x[[demand.lost]], -needed))
+    return builder.program()
 
 
 class HighsCovering:
@@ -178,13 +150,10 @@ class HighsCovering:
             When HiGHS fails.
         """
         start = time.perf_counter()
-        reduced = reduce_model(model)
-        if not reduced.possible:
-            return None
-        mip = build(model, reduced)
+        program = build(model)
         for presolve in (True, False) if self.presolve else (False,):
             left = seconds - (time.perf_counter() - start)
-            found = self._ask(mip, model, presolve, left)
+            found = self._ask(program, model, presolve, left)
             if found is not None:
                 if not presolve and self.presolve:
                     self.notes.append("HiGHS with presolve called a feasible model infeasible")
@@ -195,12 +164,11 @@ class HighsCovering:
         return None
 
     def _ask(
-        self, mip: Any, model: CoveringModel, presolve: bool, seconds: float
+        self, program: LinearProgram, model: CoveringModel, presolve: bool, seconds: float
     ) -> tuple[int, ...] | None:
         """Return the sites of a point, or None: infeasible, by the word of this one run."""
         if seconds <= 0:
             raise TimeoutError("no time left for HiGHS")
-        program = compile_program(mip)
         result = run_highs(program, Guard(time.perf_counter() + seconds), presolve=presolve)
         if result.stop is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
@@ -208,6 +176,4 @@ class HighsCovering:
             return None
         if result.verdict is Verdict.STOPPED or result.values is None:
             raise TimeoutError("HiGHS ran out of time")
-        for variable, value in zip(program.columns, result.values.tolist(), strict=True):
-            variable.set_value(value, skip_validation=True)
-        return tuple(j for j in range(model.sites) if mip.x[j].value > 0.5)
+        return tuple(np.flatnonzero(result.values[: model.sites] > 0.5).tolist())

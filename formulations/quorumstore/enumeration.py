@@ -60,24 +60,10 @@ from placement.support.work import large_count
 try:
     from formulations.quorumstore import _kernel
 except ImportError:  # it was not built
-    _kernel = None  # type: ignore[assignment]
+    _kernel = None  # type: ignore[assignment]  # a module otherwise
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Search, _Store
-
-__all__ = [
-    "METHOD",
-    "Allowed",
-    "CompiledSearch",
-    "CompiledStore",
-    "Enumeration",
-    "TieEnvelope",
-    "TieRange",
-    "Ties",
-    "compiled_available",
-    "solve",
-    "tie_envelope",
-]
 
 METHOD = "enumeration"
 

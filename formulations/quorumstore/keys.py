@@ -40,18 +40,6 @@ from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import MOST_REQUESTS, CountArray
 from placement.support.status import Status, Termination
 
-__all__ = [
-    "NO_REQUESTS",
-    "KeyBatch",
-    "KeyRow",
-    "KeysSummary",
-    "canonical",
-    "read_keys",
-    "row_names",
-    "solve_batch",
-    "solve_keys",
-]
-
 _REMEMBERED = 200_000
 """Distinct demands whose configuration is remembered within a run."""
 

@@ -17,8 +17,6 @@ from placement.quorumstore import Goal, LossScope, QuorumPlan, QuorumProblem, Ta
 from placement.quorumstore.refutation_tree import refutation_tree
 from placement.support.status import Status
 
-__all__ = ["QuorumMethod", "bound_reasons", "place"]
-
 _ENUMERABLE = 2_000_000
 """Replica sets up to which enumeration is the automatic choice: a few seconds for one key."""
 

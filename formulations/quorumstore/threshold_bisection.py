@@ -30,7 +30,6 @@ import numpy as np
 from formulations.quorumstore.covering_model import (
     CoveringModel,
     covering_model,
-    relaxed_model,
     scenario_rtt,
 )
 from placement.errors import SolverError, UnsupportedError
@@ -49,8 +48,6 @@ from placement.quorumstore import (
 from placement.quorumstore.set_swaps import BestSet
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early
-
-__all__ = ["Bisection", "Covering", "ThresholdStep", "solve", "threshold_values"]
 
 
 class Covering(Protocol):
@@ -179,15 +176,6 @@ class Bisection:
     ) -> QuorumConfiguration | None:
         total, read, write = pair
         limits = goal.limits(value, self.problem.rules.contingency).tightened(caps)
-        simpler = relaxed_model(self.problem, total, read, write, limits)
-        if simpler is not None:
-            self.questions += 1
-            found = self.covering(simpler, self._left())
-            if found is None:
-                return None
-            configuration = QuorumConfiguration(found, read, write)
-            if self._obeys(configuration, goal, caps, value):
-                return configuration
         model = covering_model(self.problem, total, read, write, limits)
         self.questions += 1
         found = self.covering(model, self._left())

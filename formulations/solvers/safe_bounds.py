@@ -30,7 +30,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,12 +60,15 @@ class BoundProof:
         Nodes left when time ran out, or that could not be closed.
     interrupted
         Whether Ctrl-C ended the proof.
+    reached
+        The same bound where it is not cut at the cutoff: that of a node may lie above.
     """
 
     bound: float
     nodes: int
     open: int
     interrupted: bool = False
+    reached: float = -math.inf
 
 
 def safe_bound(
@@ -170,7 +172,7 @@ def prove_by_branching(
     waiting: list[tuple[float, int, FloatArray, FloatArray]] = [
         (first, next(counter), program.lower, program.upper)
     ]
-    nodes, stuck, least = 0, 0, cutoff
+    nodes, stuck, least, reached = 0, 0, cutoff, math.inf
     interrupted, reported = False, time.perf_counter()
     while waiting and waiting[0][0] < cutoff:
         node = heapq.heappop(waiting)
@@ -193,24 +195,25 @@ def prove_by_branching(
         values, bound = _bound_of(relaxation, verdict, program, lower, upper)
         bound = max(parent, bound)  # in this order a NaN changes nothing
         if bound >= cutoff:
+            reached = min(reached, bound)
             continue
         free = binaries[lower[binaries] < upper[binaries]]
         if len(free) == 0:
             if not judge(np.where(program.integer, lower, values)):
                 stuck, least = stuck + 1, min(least, bound)
             continue
-        column = _branching(free, values)
+        column = int(free[np.abs(values[free] - 0.5).argmin()])
         for value in (1.0, 0.0):
             low, high = lower.copy(), upper.copy()
             low[column] = high[column] = value
             heapq.heappush(waiting, (bound, next(counter), low, high))
     left = [bound for bound, *_ in waiting if bound < cutoff]
-    return BoundProof(min([least, *left]), nodes, len(left) + stuck, interrupted)
-
-
-def _branching(free: np.ndarray[Any, Any], values: FloatArray) -> int:
-    """Most fractional of the free binaries; the first of them when all are integral."""
-    return int(free[np.abs(values[free] - 0.5).argmin()])
+    bound = min([least, *left])
+    if bound == cutoff:
+        reached = min([reached, *(one for one, *_ in waiting)])
+    return BoundProof(
+        bound, nodes, len(left) + stuck, interrupted, reached if bound == cutoff else bound
+    )
 
 
 def _bound_of(

@@ -22,8 +22,6 @@ from placement.methods.registry import load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
 
-__all__ = ["solve"]
-
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Let the engine answer; where it cannot, an enumeration.

@@ -43,8 +43,6 @@ from placement.support.status import Termination, relative_gap
 if TYPE_CHECKING:
     from formulations.waits._kernel import _Sets
 
-__all__ = ["METHOD", "MOST_MEMBERS", "compiled_available", "solve", "why_not"]
-
 MOST_MEMBERS = 12
 """Most replicas of a set; as in csrc/sets.c."""
 

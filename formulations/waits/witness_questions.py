@@ -32,8 +32,6 @@ from placement.problem import Problem
 from placement.proof.certificate_check import PLACES as FORMAT
 from placement.support.status import Status, Termination
 
-__all__ = ["prove_places"]
-
 
 def prove_places(problem: Problem, options: Options) -> Plan:
     """Prove the question of every choice of sites for the witnesses; the best of their plans.

@@ -21,8 +21,6 @@ from heuristics import tuning
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["grow_sets"]
-
 
 def grow_sets(
     neighbourhood: SwapNeighbourhood,

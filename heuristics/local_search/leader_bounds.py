@@ -27,8 +27,6 @@ from heuristics.objective_terms import ObjectiveTerms
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["leader_bounds"]
-
 
 def leader_bounds(
     problem: Problem, terms: ObjectiveTerms, stop: Callable[[], bool] = lambda: False

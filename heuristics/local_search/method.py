@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heuristics import kq, qk, tuning
+from heuristics import tuning
 from heuristics.admissible_sites import AdmissibleSites
 from heuristics.completion import infeasible_plan
 from heuristics.local_search.greedy_starts import grow_sets
@@ -42,6 +42,7 @@ from heuristics.local_search.leader_bounds import leader_bounds
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
+from heuristics.rules import kq, qk
 from placement.errors import LimitError
 from placement.evaluation.voter_choice import best_voters
 from placement.methods.options import Options, Progress, Setting
@@ -51,8 +52,6 @@ from placement.plan import Plan, cheapest, objective_value, objective_values
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination, end_early
-
-__all__ = ["METHOD", "solve"]
 
 
 @dataclass
@@ -279,7 +278,7 @@ METHOD = Method(
     call=solve,
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
-    objectives=("mean", "contingency", "percentile"),
+    objectives=("mean", "measures"),
     cost_parts=("near reads",),
     refuses=_refuses,
     settings={

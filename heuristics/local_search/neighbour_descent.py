@@ -31,8 +31,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.status import Termination, end_early
 
-__all__ = ["Key", "NeighbourDescent"]
-
 Key = tuple[float, ...]
 """Value of a configuration: the least is best, and the second number is shown."""
 

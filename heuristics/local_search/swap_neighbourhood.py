@@ -14,8 +14,7 @@ alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.
 where relaying through it costs more, so that a replica can harm and gains may be negative. The
 quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
 ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi); under one cap on failure domains see
-:mod:`heuristics.local_search.capped_quorum`. s_ℓ(c, in if in ⪯_c …) comes from
-:mod:`heuristics.local_search.insertion_costs`.
+:func:`capped_waits`. s_ℓ(c, in if in ⪯_c …) comes from :class:`InsertionTables`.
 
 All moves of B pairs cost O(B·C·S) and one matrix product of B·|R|·C·S.
 """
@@ -24,22 +23,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from heuristics.local_search.capped_quorum import capped_waits
-from heuristics.local_search.insertion_costs import (
-    DirectInsertionCosts,
-    InsertionCosts,
-    InsertionTables,
-    Ranks,
-)
+from heuristics import tuning
 from heuristics.objective_terms import ObjectiveTerms
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
-
-__all__ = ["Pairs", "SwapNeighbourhood"]
 
 
 @dataclass
@@ -140,12 +133,6 @@ class SwapNeighbourhood:
     def insertions(self, leaders: IntArray) -> InsertionCosts:
         """Return the costs of clients when a site joins, for pairs with these leaders."""
         return self.tables.of(leaders)
-
-    def tabled(self, summands: FloatArray) -> InsertionCosts:
-        """Return the costs of summands of another kind, shape (B, sites + 1, rows)."""
-        return DirectInsertionCosts(
-            self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1)
-        )
 
     def moves(self, pairs: Pairs, insertions: InsertionCosts) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
@@ -338,3 +325,249 @@ def _group_allows(pairs: Pairs, members: BoolArray, group: GroupRule) -> BoolArr
         short = group.missing(held[:, :domains])[:, np.newaxis, np.newaxis]
         allowed &= short + lost - won <= 0
     return allowed
+
+
+# Costs of every client once one more site joins, from the rank of its nearest replica alone.
+#
+# A client whose nearest replica has place f in its order uses an added site x if x comes
+# before f, and stays otherwise:
+#
+#     J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
+#
+# Searches ask for J of many sets at once, and again and again for the same leaders. For few sites J
+# is therefore computed once for each leader, for every f and x, and looked up: a copy of one row
+# for each client instead of a comparison and a choice for each pair of client and site. A table has
+# C·S² numbers for each leader. If this is too much, or if summands belong to no leader, J is
+# computed when needed. Both give the same numbers, to the bit.
+
+
+Ranks = npt.NDArray[np.int32]
+
+
+class InsertionCosts(Protocol):
+    """J of B pairs."""
+
+    def costs_after(self, near: Ranks) -> FloatArray:
+        """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
+
+        The last column, the added site "none", holds what the clients cost as it is. A client
+        without a replica has its nearest at place S; the place costs nothing until a site joins.
+        """
+        ...
+
+    def take(self, some: IntArray | BoolArray) -> InsertionCosts:
+        """Only some of the pairs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DirectInsertionCosts:
+    """J on the spot: O(C·S) for each pair.
+
+    Attributes
+    ----------
+    ranks
+        Place of each site in the order of each row, shape (rows, sites + 1); "none" is last.
+    order
+        The inverse: site at each place, shape (rows, sites + 1).
+    summands
+        s(c, r) for each pair, shape (B, rows, sites + 1).
+    """
+
+    ranks: Ranks
+    order: IntArray
+    summands: FloatArray
+
+    def costs_after(self, near: Ranks) -> FloatArray:
+        """Return costs as :meth:`InsertionCosts.costs_after`."""
+        pairs = np.arange(len(near))[:, np.newaxis]
+        rows = np.arange(near.shape[1])
+        kept = self.summands[pairs, rows, self.order[rows, near]]
+        joins = self.ranks < near[:, :, np.newaxis]
+        return np.where(joins, self.summands, kept[:, :, np.newaxis])
+
+    def take(self, some: IntArray | BoolArray) -> DirectInsertionCosts:
+        """Add a replica as :meth:`InsertionCosts.take`."""
+        return DirectInsertionCosts(self.ranks, self.order, self.summands[some])
+
+
+@dataclass(frozen=True, eq=False)
+class _TabledInsertionCosts:
+    """J from the tables of the leaders of B pairs.
+
+    Attributes
+    ----------
+    table
+        J of all leaders, shape (leaders · rows · (sites + 1), sites + 1).
+    start
+        Row of the table at which the places of each pair's rows begin, shape (B, rows).
+    """
+
+    table: FloatArray
+    start: IntArray
+
+    def costs_after(self, near: Ranks) -> FloatArray:
+        """Return costs as :meth:`InsertionCosts.costs_after`; O(C·S) to copy."""
+        return self.table.take(self.start + near, axis=0)
+
+    def take(self, some: IntArray | BoolArray) -> _TabledInsertionCosts:
+        """Add a replica as :meth:`InsertionCosts.take`."""
+        return _TabledInsertionCosts(self.table, self.start[some])
+
+
+@dataclass(frozen=True, eq=False)
+class InsertionTables:
+    """J of the leaders of a problem, kept where there are few sites.
+
+    Attributes
+    ----------
+    terms
+        Of the problem, or of another objective on its sites.
+    cells
+        Most numbers that the tables may hold together.
+    """
+
+    terms: ObjectiveTerms
+    cells: int = tuning.INSERTION_CELLS
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Place of each site in the order of each row, shape (rows, sites + 1); "none" is last."""
+        none = np.full((len(self.terms.rank), 1), self.terms.sites)
+        return np.ascontiguousarray(np.hstack([self.terms.rank, none]), dtype=np.int32)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Site at each place, shape (rows, sites + 1)."""
+        none = np.full((len(self.terms.order), 1), self.terms.sites)
+        return np.hstack([self.terms.order, none])
+
+    @cached_property
+    def _near_cost(self) -> FloatArray:
+        """Cost of r for each row without its relay, shape (rows, sites + 1)."""
+        cost = self.terms.served
+        return np.hstack([cost, np.zeros((len(cost), 1))])
+
+    @cached_property
+    def _relay_rtt(self) -> FloatArray:
+        """d(r, ℓ) in each scenario, shape (leaders, scenarios, sites + 1)."""
+        rtt = self.terms.site_rtt.transpose(2, 0, 1)
+        return np.concatenate([rtt, np.zeros((*rtt.shape[:2], 1))], axis=2)
+
+    @cached_property
+    def _kept(self) -> tuple[FloatArray, BoolArray] | None:
+        """Room for the tables, and which leaders' are filled in; None: there is none."""
+        rows, sites = self.terms.rank.shape
+        if sites * rows * (sites + 1) ** 2 > self.cells:
+            return None
+        return np.empty((sites, rows, sites + 1, sites + 1)), np.zeros(sites, dtype=bool)
+
+    def summands(self, leaders: IntArray) -> FloatArray:
+        """s_ℓ(c, r) for each leader, shape (B, rows, sites + 1)."""
+        relayed = self._relay_rtt[leaders][:, self.terms.scenario]
+        return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
+
+    def of(self, leaders: IntArray) -> InsertionCosts:
+        """J of pairs with the given leaders, shape (B,).
+
+        Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
+        """
+        if self._kept is None:
+            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
+        tables, filled = self._kept
+        new = np.unique(leaders[~filled[leaders]])
+        if tuning.INSERTION_PAIRS * len(new) > len(leaders):
+            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
+        for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
+            stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]
+            tables[leader] = joins[:, np.newaxis, :]
+            np.copyto(tables[leader], stays, where=self._stays)
+        filled[new] = True
+        rows, places = tables.shape[1:3]
+        start = (leaders[:, np.newaxis] * rows + np.arange(rows)) * places
+        return _TabledInsertionCosts(tables.reshape(-1, places), start)
+
+    @cached_property
+    def _stays(self) -> BoolArray:
+        """Return whether a client at place f does not turn to x, shape (rows, f, x)."""
+        return self.ranks[:, np.newaxis, :] >= np.arange(self.terms.sites + 1)[:, np.newaxis]
+
+
+# The quorum wait after every swap when the voters obey one cap on failure domains, in closed form.
+#
+# Under a cap of c voters per domain the best voters of a leader are the c closest replicas of each
+# domain, closest first, up to the number of voters (Sharov et al., PVLDB 8(12), 2015, section 4,
+# "Failure diversity"). Call the c closest of every domain of R *admitted*. The wait is the m-th
+# smallest RTT among them. If R has lost one replica and its admitted RTTs have lo and hi as the
+# (m−1)-th and the m-th smallest, an added site at RTT x makes the wait
+#
+#     hi                          if c admitted ones of its domain are closer than hi
+#     min(max(x, lo), hi)         otherwise
+#
+# In the first case the added site can only replace a site that counts already. In the second case
+# it is one more below hi, or it replaces a site that is no closer than hi, or it is itself no
+# closer than hi. There are voters enough when at least v replicas are admitted.
+
+
+def capped_waits(
+    waits: FloatArray, replicas: IntArray, labels: IntArray, cap: int, quorum: int, voters: int
+) -> tuple[FloatArray, FloatArray]:
+    """Wait for a quorum now and after every move, of B pairs.
+
+    Parameters
+    ----------
+    waits
+        RTT from each pair's leader in ms, infinite for sites that may not vote, shape
+        (B, sites + 1); the last site stands for "none" and is infinite.
+    replicas
+        Sites of each set in any order, shape (B, W), with at least one "none".
+    labels
+        Domain of each site, shape (sites,).
+    cap
+        Most voters in one domain.
+    quorum, voters
+        m and v.
+
+    Returns
+    -------
+    now
+        Shape (B,), ms; infinite where no voters obey the cap.
+    table
+        Shape (B, W, sites + 1), as that of
+        :meth:`heuristics.local_search.swap_neighbourhood.SwapNeighbourhood.moves`.
+
+    Notes
+    -----
+    O(B·W·(W + S)) and a product of B·W²·S.
+    """
+    count, width = replicas.shape
+    domain = np.append(labels, -1)
+    pair, places = np.arange(count)[:, np.newaxis], np.arange(width)
+    held = waits[pair, replicas]
+    turn = np.argsort(held, axis=1, kind="stable")
+    rtt, sites = held[pair, turn], replicas[pair, turn]
+    label = domain[sites]
+    later = (label[:, :, np.newaxis] == label[:, np.newaxis, :]) & (places > places[:, np.newaxis])
+    place = later.sum(axis=1)[:, np.newaxis, :] - later  # in the domain, once a replica is gone
+    stays = places != places[:, np.newaxis]
+    admitted = (place < cap) & np.isfinite(rtt)[:, np.newaxis, :] & stays  # [pair, gone, other]
+    reached = np.cumsum(admitted, axis=2)
+    ends = np.hstack([rtt, np.full((count, 1), np.inf)])
+    high = ends[pair, (reached < quorum).sum(axis=2)]
+    low = ends[pair, (reached < quorum - 1).sum(axis=2)] if quorum > 1 else np.zeros_like(high)
+    at_home = (domain[:, np.newaxis] == domain).astype(np.float64)[sites]  # (B, W, sites + 1)
+    counting = admitted & (rtt[:, np.newaxis, :] < high[:, :, np.newaxis])
+    driven_out = counting.astype(np.float64) @ at_home >= cap
+    table = np.maximum(waits[:, np.newaxis, :], low[:, :, np.newaxis])
+    np.copyto(table, np.inf, where=driven_out)
+    np.minimum(table, high[:, :, np.newaxis], out=table)
+    enough = reached[:, :, -1]
+    # the last entry cannot vote, or is no site at all: without it R votes as it is
+    now = np.where(enough[:, -1] >= voters, high[:, -1], np.inf)
+    if (enough < voters).any():
+        full = admitted.astype(np.float64) @ at_home >= cap
+        one_more = ~full & np.isfinite(waits)[:, np.newaxis, :]
+        np.copyto(table, np.inf, where=enough[:, :, np.newaxis] + one_more < voters)
+    by_place = np.empty_like(turn)
+    by_place[pair, turn] = places
+    return now, table[pair, by_place]

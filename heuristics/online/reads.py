@@ -25,8 +25,6 @@ from placement.online.reads import (
 from placement.online.reads.leader_share import uniform_share
 from placement.online.simulation import check_fields
 
-__all__ = ["LeaseHolder", "Local", "UniformQuorum", "fixed_strategies"]
-
 _LISTED = 20_000
 """Quorums per gateway up to which they are listed; beyond, nodes are drawn one by one."""
 

@@ -16,14 +16,6 @@ from placement.errors import InputError, UnsupportedError
 from placement.quorumstore import QuorumPlan, QuorumProblem
 from placement.quorumstore.set_swaps import BestSet
 
-__all__ = [
-    "busiest_sites",
-    "heuristics",
-    "home_and_nearest",
-    "random_placement",
-    "weighted_medians",
-]
-
 _SEED = 1
 _DEFAULT = (3, 2, 2)
 

@@ -29,8 +29,6 @@ from placement.quorumstore.set_swaps import BestSet
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["coverage_greedy", "finish", "greedy_sets", "local_search"]
-
 
 def coverage_greedy(problem: QuorumProblem) -> QuorumPlan:
     """Return a good configuration, fast.

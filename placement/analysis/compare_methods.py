@@ -24,17 +24,6 @@ from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "COLUMNS",
-    "PROTOCOL_COLUMNS",
-    "MethodRun",
-    "compare",
-    "compare_plans",
-    "compare_protocols",
-    "comparison_table",
-    "run_method",
-]
-
 COLUMNS = (
     "method",
     "status",
@@ -162,12 +151,9 @@ def compare_plans(
     mapping(settings, "settings", "a mapping from methods to their settings")
     for name in settings:
         if name not in names:
-            raise InputError(
-                "settings for a method that is not compared",
-                field="settings",
-                value=name,
-                expected="one of " + ", ".join(names),
-            )
+            words = "settings for a method that is not compared"
+            expected = "one of " + ", ".join(names)
+            raise InputError(words, field="settings", value=name, expected=expected)
     entries: list[MethodRun] = []
     interrupted = False
     for name in names:
@@ -392,12 +378,9 @@ def compare_protocols(
 
     instance_of(problem, Problem, "problem", "a placement.Problem")
     if problem.protocol not in (None, problem.instance.protocol):
-        raise InputError(
-            "the question has a protocol already",
-            field="protocol",
-            value=str(problem.protocol),
-            expected="none: those that are compared take its place",
-        )
+        words = "the question has a protocol already"
+        expected = "none: the compared ones take its place"
+        raise InputError(words, field="protocol", value=str(problem.protocol), expected=expected)
     flag(same_sites, "same_sites")
     load_method(text(method, "method"))
     if progress is not None:

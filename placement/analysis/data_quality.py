@@ -16,8 +16,6 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.support.checks import FloatArray, number
 
-__all__ = ["DataQuality", "DoubtfulPair", "RttChange", "data_quality", "effects_of_doubt"]
-
 _RATIO = 1.1
 _LEAST_MS = 5.0
 _SAME = 1e-9

@@ -27,17 +27,6 @@ from placement.support.status import OPTIMALITY_TOLERANCE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "LIFTED",
-    "MOVE_COLUMNS",
-    "NEXT_COLUMNS",
-    "counted",
-    "move_counts",
-    "next_replicas",
-    "without_rules",
-]
-
-
 # Rules of a plan that runs today, as they hold for questions about its next change
 
 LIFTED = {
@@ -86,12 +75,8 @@ def without_rules(problem: Problem, rules: Sequence[str]) -> Problem:
     """
     for rule in rules:
         if rule not in LIFTED and rule != _ALL:
-            raise InputError(
-                "no such rule",
-                field="lift",
-                value=rule,
-                expected=f"some of {', '.join(LIFTED)}, or {_ALL}",
-            )
+            expected = f"some of {', '.join(LIFTED)}, or {_ALL}"
+            raise InputError("no such rule", field="lift", value=rule, expected=expected)
     names = LIFTED if _ALL in rules else rules
     defaults = Problem.__dataclass_fields__
     return problem.replace(**{LIFTED[name]: defaults[LIFTED[name]].default for name in names})
@@ -167,12 +152,8 @@ def next_replicas(
     known = set(problem.instance.sites)
     held = [site for site in plan.replicas if site in known]
     if not held:
-        raise InputError(
-            "no present replica is at a site of the instance",
-            field="plan",
-            value=plan.replicas,
-            expected="at least one of them",
-        )
+        words = "no present replica is at a site of the instance"
+        raise InputError(words, field="plan", value=plan.replicas, expected="at least one of them")
     questions = list(_questions(problem, held))
     rows: list[dict[str, object]] = []
     now = _present(problem, plan, held)

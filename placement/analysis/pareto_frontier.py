@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from placement.analysis.sweep import (
     check_question,
@@ -26,16 +26,6 @@ from placement.support.status import OPTIMALITY_TOLERANCE, Status, Termination
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "BUDGET_STEP",
-    "PARETO_COLUMNS",
-    "changes_in_words",
-    "descending_budgets",
-    "frontier_plans",
-    "pareto",
-]
-
 
 # Search for all plans that no other plan beats in both latency and cost
 
@@ -243,12 +233,9 @@ def pareto(
         whole(points, "points", minimum=1)
     instance = question if isinstance(question, Instance) else question.instance
     if instance.prices is None:
-        raise InputError(
-            "a frontier of latency and cost needs prices",
-            field="instance",
-            value=instance.name,
-            expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
-        )
+        words = "a frontier of latency and cost needs prices"
+        expected = "an instance with prices: Instance(prices=Prices(…)), or --prices"
+        raise InputError(words, field="instance", value=instance.name, expected=expected)
     start = math.inf
     if isinstance(question, Problem) and question.budget is not None:
         start = question.budget
@@ -312,7 +299,18 @@ def pareto(
     return table
 
 
-def changes_in_words(before: Plan, after: Plan) -> str:
+class _NamedRoles(Protocol):
+    """Names of the sites of a plan."""
+
+    @property
+    def leader(self) -> str | None: ...
+    @property
+    def voters(self) -> tuple[str, ...]: ...
+    @property
+    def replicas(self) -> tuple[str, ...]: ...
+
+
+def changes_in_words(before: _NamedRoles, after: _NamedRoles) -> str:
     """Return the differences of the second of two plans, such as "+1 replica: Tokyo".
 
     Replicas that join and leave, the leader, and voters that stay replicas.

@@ -26,13 +26,14 @@ from typing import Literal
 
 import numpy as np
 
-from placement.contingency.objective import Contingency
+from placement.contingency.loss_question import LossQuestion
 from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.evaluation.score import TIE, nearest
+from placement.evaluation.score import TIE
 from placement.evaluation.waits.wait_checks import refuse_waits, refuse_witnesses
+from placement.measures.question import MeasureQuestion
 from placement.methods.registry import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
@@ -40,23 +41,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, instance_of, number, text, whole
 from placement.support.status import Status
-
-__all__ = [
-    "StableRange",
-    "Waiting",
-    "best_plans",
-    "demand_range",
-    "greatest_weight",
-    "loss_demand_range",
-    "loss_rtt_range",
-    "moved_rtt",
-    "next_best_plans",
-    "next_rtts",
-    "require_optimal",
-    "row_of",
-    "rtt_range",
-    "safe_rtt_range",
-]
 
 Waiting = Literal["client", "site"]
 
@@ -101,28 +85,39 @@ def require_optimal(plan: Plan) -> None:
     InputError
         Unless the plan is optimal, for the mean latency with one RTT matrix.
     """
+    _require_proof(plan)
+    if not plan.problem.objective.minimises_mean or plan.problem.demand.scenarios > 1:
+        words = "sensitivity is about mean latency with one RTT matrix"
+        expected = "the objective 'mean'"
+        raise InputError(words, field="plan", value=plan.problem.objective.kind, expected=expected)
+    if "near reads" in plan.problem.cost_parts:
+        words = "sensitivity does not follow the cost of reads to another nearest replica"
+        expected = "a plan without budget and weight of the cost, or without these prices"
+        raise InputError(words, field="plan", value="near reads", expected=expected)
+
+
+def _require_proof(plan: Plan) -> None:
     instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     if plan.status is not Status.OPTIMAL:
-        raise InputError(
-            "sensitivity is about optimal plans",
-            field="plan",
-            value=str(plan.status),
-            expected="a plan with status optimal",
-        )
-    if not plan.problem.objective.minimises_mean or plan.problem.demand.scenarios > 1:
-        raise InputError(
-            "sensitivity is about mean latency with one RTT matrix",
-            field="plan",
-            value=plan.problem.objective.kind,
-            expected="the objective 'mean'",
-        )
-    if "near reads" in plan.problem.cost_parts:
-        raise InputError(
-            "sensitivity does not follow the cost of reads to another nearest replica",
-            field="plan",
-            value="near reads",
-            expected="a plan without budget and weight of the cost, or without these prices",
-        )
+        words = "sensitivity is about optimal plans"
+        expected = "a plan with status optimal"
+        raise InputError(words, field="plan", value=str(plan.status), expected=expected)
+
+
+def _asking_client(plan: Plan, client: str) -> int:
+    """Return the position of a client that has demand."""
+    c = plan.problem.instance.client_index(client)
+    if not plan.problem.demand.counts[:, c].any():
+        words = "the client has no demand in the intervals that count"
+        raise InputError(words, field="client", value=client, expected="a client with demand")
+    return c
+
+
+def _with_demand(plan: Plan, c: int, factor: float) -> Problem:
+    instance = plan.problem.instance
+    counts = instance.counts.copy()
+    counts[:, c] *= factor
+    return plan.problem.replace(instance=instance.replace(counts=counts))
 
 
 def _value(plan: Plan, problem: Problem) -> float:
@@ -133,10 +128,9 @@ def _value(plan: Plan, problem: Problem) -> float:
 def _still_optimal(
     plan: Plan, build: Callable[[float], Problem], good: float, limit: float, method: str
 ) -> float:
-    """Last x from `good` towards `limit` at which `plan` is optimal.
+    """Return the value farthest from `good` towards `limit` at which `plan` is optimal.
 
-    Between the two, the objective of every configuration must be affine in x, and the plan optimal
-    at `good`.
+    The plan is optimal at `good`, and every objective is affine between the two.
     """
     x = limit
     for _ in range(_MOST_STEPS):
@@ -186,31 +180,19 @@ def demand_range(
     require_optimal(plan)
     number(most, "most", minimum=1.0)
     instance, demand = plan.problem.instance, plan.problem.demand
-    c = instance.client_index(client)
+    c = _asking_client(plan, client)
     what = f"demand of {client} (factor)"
-    if not demand.counts[:, c].any():
-        raise InputError(
-            "the client has no demand in the intervals that count",
-            field="client",
-            value=client,
-            expected="a client with demand",
-        )
     model, rules = cost_model(instance), plan.problem.rules
     if model is not None and model.depends_on_demand and (rules.cost_weight or rules.budget):
-        raise InputError(
-            "the cost that counts grows with the demand",
-            field="plan",
-            value=client,
-            expected="prices that do not depend on the demand, or no budget and no weight",
-        )
+        words = "the cost that counts grows with the demand"
+        expected = "prices that do not depend on the demand, or no budget and no weight"
+        raise InputError(words, field="plan", value=client, expected=expected)
     alone = not np.delete(demand.counts, c, axis=1).any()
     if alone and not plan.problem.rules.cost_weight:
         return StableRange(what, 1.0, 0.0, math.inf, True)
 
     def build(factor: float) -> Problem:
-        counts = instance.counts.copy()
-        counts[:, c] *= factor
-        return plan.problem.replace(instance=instance.replace(counts=counts))
+        return _with_demand(plan, c, factor)
 
     least = 1.0 / most if alone else 0.0  # without any demand there is nothing to optimise
     low = _still_optimal(plan, build, 1.0, least, method)
@@ -347,6 +329,53 @@ def _walk(
     return reached
 
 
+_BISECTIONS = 40
+
+
+def safe_demand_range(
+    plan: Plan, runner_up: Plan | None, client: str, *, most: float = 1000.0
+) -> StableRange:
+    """Return factors of one client's demand between which a plan certainly stays optimal.
+
+    Without a solve, for the mean latency and for the worst case and the mean over outages.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan.
+    runner_up
+        The next best plan (:func:`next_best_plans`); None when there is no other.
+    client
+        Name of the client.
+    most
+        Largest factor of the search, >= 1.
+
+    Raises
+    ------
+    InputError
+        For another objective, where clients move or a budget binds, and for a client without
+        demand.
+
+    Notes
+    -----
+    Some 80 evaluations of the plan.
+    """
+    _require_safe(plan, runner_up)
+    number(most, "most", minimum=1.0)
+    c = _asking_client(plan, client)
+    least = math.inf if runner_up is None else _score(runner_up, plan.problem)
+
+    def holds(factor: float) -> bool:
+        if runner_up is None:
+            return True
+        own = _score(plan, _with_demand(plan, c, factor))
+        return own <= min(1.0, factor) * least
+
+    low, high = _last_that_holds(holds, 1.0, 1.0 / most), _last_that_holds(holds, 1.0, most)
+    what = f"demand of {client} (factor)"
+    return StableRange(what, 1.0, low, high, False, low == 1.0 / most, high == most)
+
+
 def safe_rtt_range(
     plan: Plan,
     runner_up: Plan | None,
@@ -359,77 +388,82 @@ def safe_rtt_range(
 
     Parameters
     ----------
-    plan
-        An optimal plan.
-    runner_up
-        The next best plan (:func:`placement.analysis.sensitivity.next_best_plans`); None when
-        there is no other.
+    plan, runner_up
+        As for :func:`safe_demand_range`.
     source, site, waiting
-        As in :func:`rtt_range`.
+        As for :func:`rtt_range`.
 
     Notes
     -----
-    With Δ the distance of the runner-up, k the weight with which the RTT enters the plan and K the
-    greatest with which it can enter any plan, two conditions make a change safe. The plan rises by
-    at most Δ/k, or falls by at most Δ/(K − k), and the RTT passes no other RTT of its row. For a
-    client K = A_c + G_c, with its own waits; for a pair of sites K = max(Σ B, D and waits of the
-    leader) + waits of nearest replicas. O(C), with waits two evaluations of the plan.
+    While the RTT passes no other RTT of its row, no configuration gains more than K times the
+    change, with K the greatest weight that an RTT of the row can have: A_c + G_c and the waits of
+    a client, max(Σ B, D and waits of the leader) and waits of nearest replicas for a pair of
+    sites. The plan is optimal as long as its value, and K times what the RTT has fallen by, stay
+    at most the value of the runner-up. Some 80 evaluations of the plan.
     """
-    require_optimal(plan)
+    _require_safe(plan, runner_up)
     refuse_witnesses(plan.problem, "a safe range of an RTT")
+    if not plan.problem.objective.minimises_mean:
+        refuse_waits(plan.problem, "a safe range of an RTT")
+    matrix, row, column, values = row_of(plan.problem.instance, source, site, waiting)
+    now = float(values[column])
+    below, above = next_rtts(values, column)
+    # At the other RTT itself the order may change: short of it.
+    low = float(np.nextafter(below, now)) if math.isfinite(below) else 0.0
+    high = float(np.nextafter(above, now)) if math.isfinite(above) else 2 * float(values.max())
+    greatest = greatest_weight(plan.problem.demand, matrix, row)
+    least = math.inf if runner_up is None else _score(runner_up, plan.problem)
+
+    def holds(x: float) -> bool:
+        if runner_up is None:
+            return True
+        with warnings.catch_warnings():  # of RTTs that are only tried
+            warnings.simplefilter("ignore", UnitsWarning)
+            own = _score(plan, moved_rtt(plan, matrix, row, column, x))
+        return own + greatest * max(0.0, now - x) <= least
+
+    what = f"RTT from {source} to {site} (ms)"
+    low, reached = _last_that_holds(holds, now, low), _last_that_holds(holds, now, high)
+    limited = reached == 2 * float(values.max())
+    return StableRange(what, now, low, reached, False, high_is_limit=limited)
+
+
+def _require_safe(plan: Plan, runner_up: Plan | None) -> None:
+    """Refuse a plan whose objective has no safe ranges."""
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     if runner_up is not None:
         instance_of(runner_up, Plan, "runner_up", "a plan")
     problem = plan.problem
-    matrix, row, column, values = row_of(problem.instance, source, site, waiting)
-    now = float(values[column])
-    low, high = next_rtts(values, column)
-    low = max(low, 0.0)
-    if runner_up is not None:
-        distance = max(0.0, runner_up.objective - plan.objective)
-        if problem.demand.has_waits:
-            mine = _slope(plan, (matrix, row, column), now, (low, high))
-            greatest = greatest_weight(problem.demand, matrix, row)
-        else:
-            mine, greatest = _weights(plan, matrix, row, column)
-        if mine > 0:
-            high = min(high, now + distance / mine)
-        if greatest > mine:
-            low = max(low, now - distance / (greatest - mine))
-    return StableRange(f"RTT from {source} to {site} (ms)", now, low, high, False)
+    if problem.objective.kind != "measures":
+        require_optimal(plan)
+        return
+    losses = LossQuestion.of(problem)
+    known = losses is not None and losses.goal != "bounded" and not losses.clients_move
+    if not known or problem.demand.scenarios > 1 or problem.budget is not None:
+        raise InputError(
+            "safe ranges after losses are known of the worst case and of the mean over outages, "
+            "with clients that stay, one RTT matrix and no budget",
+            field="plan",
+            value=problem.objective.describe(),
+            expected="the mean after the loss of any LEVEL, or over outages, without limits",
+        )
+    _require_proof(plan)
 
 
-_ROUNDING = 1e-9
-"""More, by this share, is taken for a weight that two values of a score tell."""
+def _score(plan: Plan, problem: Problem) -> float:
+    """Value of the configuration of a plan for another problem, ms·operations."""
+    value = _value(plan, problem)
+    return value * problem.demand.operations if problem.objective.kind == "measures" else value
 
 
-def _slope(plan: Plan, where: tuple[str, int, int], now: float, ends: tuple[float, float]) -> float:
-    """Return the weight of one RTT in the objective of a plan, which is affine between the ends."""
-    low, high = ends
-    other = high if now < high < math.inf else now + 1.0 if high > now else low
-    if other == now:
-        return 0.0  # the range is this RTT alone
-    there, here = _value(plan, moved_rtt(plan, *where, other)), _value(plan, plan.problem)
-    return max(0.0, (there - here) / (other - now) * (1 + _ROUNDING))
-
-
-def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, float]:
-    """Weight of one RTT in the plan's objective, and the greatest it can have in any."""
-    assert plan.configuration is not None
-    demand, configuration = plan.problem.demand, plan.configuration
-    near = nearest(demand.client_rtt[0], configuration.replicas)
-    greatest = greatest_weight(demand, matrix, row)
-    if matrix == "client_rtt":
-        mine = float(demand.near[0, row]) * (near[row] == column)
-        mine += float(demand.direct[0, row]) * (configuration.leader == column)
-        return mine, greatest
-    mine = 0.0
-    if configuration.leader == column:
-        mine += float(demand.relay[0][near == row].sum())
-    if configuration.leader == row:
-        members = plan.quorum_members
-        waited = [m for m in members if m.counted][-1]
-        mine += float(demand.quorum[0]) * (waited.voter == plan.problem.instance.sites[column])
-    return mine, greatest
+def _last_that_holds(holds: Callable[[float], bool], good: float, limit: float) -> float:
+    """Return the value farthest from `good` towards `limit` that holds, found by bisection."""
+    if holds(limit):
+        return limit
+    for _ in range(_BISECTIONS):
+        middle = (good + limit) / 2
+        good, limit = (middle, limit) if holds(middle) else (good, middle)
+    return good
 
 
 def greatest_weight(demand: Demand, matrix: str, row: int) -> float:
@@ -478,9 +512,9 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
         if plan.found:
             heapq.heappush(heap, (plan.objective, next(count), plan))
 
-    if isinstance(problem.objective, Contingency):
-        _refuse_candidates(problem, problem.objective)
-        for bound, led in _by_leader(problem, problem.objective, method):
+    if _has_losses(problem):
+        _refuse_candidates(problem)
+        for bound, led in _by_leader(problem, method):
             heapq.heappush(heap, (bound, next(count), led))
     else:
         add(problem)
@@ -494,11 +528,23 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
             add(part)
 
 
-def _refuse_candidates(problem: Problem, goal: Contingency) -> None:
+def _has_losses(problem: Problem) -> bool:
+    """Return whether a question takes anything after losses."""
+    goal = problem.objective
+    return isinstance(goal, MeasureQuestion) and any(
+        one.after is not None or one.over_outages for one in goal.measures
+    )
+
+
+def _refuse_candidates(problem: Problem) -> None:
     """Refuse losses after which other sites lead in a part than in the whole question."""
+    goal = problem.objective
+    moves = isinstance(goal, MeasureQuestion) and any(
+        one.after is not None and one.after.leader_moves for one in goal.measures
+    )
     for field, value, given in (
         ("leaders", problem.leaders, problem.leaders is not None),
-        ("objective", "leader_may_move", goal.leader_may_move),
+        ("objective", "leader_may_move", moves),
     ):
         if given:
             raise UnsupportedError(
@@ -508,16 +554,17 @@ def _refuse_candidates(problem: Problem, goal: Contingency) -> None:
             )
 
 
-def _by_leader(problem: Problem, goal: Contingency, method: str) -> Iterator[tuple[float, Problem]]:
+def _by_leader(problem: Problem, method: str) -> Iterator[tuple[float, Problem]]:
     """Return the question under every leader, and a bound on its value."""
-    share = goal.normal_share(problem)
+    losses = LossQuestion.of(problem)
+    share = 0.0 if losses is None else losses.normal_share / problem.demand.operations
     usual = problem.replace(objective=MEAN_LATENCY)
     for site in problem.rules.may_lead.nonzero()[0].tolist():
         led = {"leader": problem.instance.sites[site]}
         try:
             part = problem.replace(**led)
             bound = 0.0
-            if goal.percentile is None:
+            if share:
                 plan = prove(usual.replace(**led), method)
                 bound = share * plan.objective if plan.found else math.inf
         except InputError:
@@ -575,140 +622,3 @@ def next_best_plans(plan: Plan, count: int = 5, method: str = "exact") -> tuple[
     whole(count, "count")
     found = itertools.islice(best_plans(plan.problem, method), 1, 1 + count)
     return tuple(p.replace(problem=plan.problem) for p in found)
-
-
-# Ranges of demand and RTTs within which the optimal plan after losses certainly does not change
-
-_BISECTIONS = 40
-
-
-def loss_demand_range(
-    plan: Plan, runner_up: Plan | None, client: str, *, most: float = 1000.0
-) -> StableRange:
-    """Return factors of one client's demand between which a plan certainly stays optimal.
-
-    Parameters
-    ----------
-    plan
-        An optimal plan whose objective is the worst case or the mean over outages.
-    runner_up
-        The next best plan (:func:`placement.analysis.sensitivity.next_best_plans`); None when
-        there is no other.
-    client
-        Name of the client.
-    most
-        Largest factor of the search, >= 1.
-
-    Raises
-    ------
-    InputError
-        For another plan, where clients move or a budget binds, and for a client without demand.
-
-    Notes
-    -----
-    Some 80 evaluations of the plan.
-    """
-    _check(plan, runner_up)
-    number(most, "most", minimum=1.0)
-    instance = plan.problem.instance
-    c = instance.client_index(client)
-    if not plan.problem.demand.counts[:, c].any():
-        raise InputError(
-            "the client has no demand in the intervals that count",
-            field="client",
-            value=client,
-            expected="a client with demand",
-        )
-
-    def build(factor: float) -> Problem:
-        counts = instance.counts.copy()
-        counts[:, c] *= factor
-        return plan.problem.replace(instance=instance.replace(counts=counts))
-
-    def holds(factor: float) -> bool:
-        if runner_up is None:
-            return True
-        return _value_after(plan, build(factor)) <= min(1.0, factor) * runner_up.objective
-
-    low, high = _last(holds, 1.0, 1.0 / most), _last(holds, 1.0, most)
-    what = f"demand of {client} (factor)"
-    return StableRange(what, 1.0, low, high, False, low == 1.0 / most, high == most)
-
-
-def loss_rtt_range(
-    plan: Plan,
-    runner_up: Plan | None,
-    source: str,
-    site: str,
-    *,
-    waiting: Waiting | None = None,
-) -> StableRange:
-    """Return a range of one RTT in which a plan certainly stays optimal.
-
-    Parameters
-    ----------
-    plan, runner_up
-        As for :func:`loss_demand_range`.
-    source, site, waiting
-        As for :func:`placement.analysis.sensitivity.rtt_range`.
-    """
-    _check(plan, runner_up)
-    refuse_waits(plan.problem, "a safe range of an RTT")
-    matrix, row, column, values = row_of(plan.problem.instance, source, site, waiting)
-    now = float(values[column])
-    below, above = next_rtts(values, column)
-    # At the other RTT itself the order may change: short of it.
-    low = float(np.nextafter(below, now)) if math.isfinite(below) else 0.0
-    high = float(np.nextafter(above, now)) if math.isfinite(above) else 2 * float(values.max())
-    greatest = greatest_weight(plan.problem.demand, matrix, row)
-
-    def holds(x: float) -> bool:
-        if runner_up is None:
-            return True
-        with warnings.catch_warnings():  # of RTTs that are only tried
-            warnings.simplefilter("ignore", UnitsWarning)
-            own = _value_after(plan, moved_rtt(plan, matrix, row, column, x))
-        return own + greatest * max(0.0, now - x) <= runner_up.objective
-
-    what = f"RTT from {source} to {site} (ms)"
-    reached = _last(holds, now, high)
-    limited = reached == 2 * float(values.max())
-    return StableRange(what, now, _last(holds, now, low), reached, False, high_is_limit=limited)
-
-
-def _check(plan: Plan, runner_up: Plan | None) -> None:
-    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
-    if runner_up is not None:
-        instance_of(runner_up, Plan, "runner_up", "a plan")
-    goal, problem = plan.problem.objective, plan.problem
-    known = isinstance(goal, Contingency) and goal.goal != "bounded" and not goal.clients_move
-    if not known or problem.demand.scenarios > 1 or problem.budget is not None:
-        raise InputError(
-            "safe ranges after losses are known of the worst case and of the mean over outages, "
-            "with clients that stay, one RTT matrix and no budget",
-            field="plan",
-            value=goal.describe(),
-            expected="the goal 'worst' or 'weighted'",
-        )
-    if plan.status is not Status.OPTIMAL:
-        raise InputError(
-            "sensitivity is about optimal plans",
-            field="plan",
-            value=str(plan.status),
-            expected="a plan with status optimal",
-        )
-
-
-def _last(holds: Callable[[float], bool], good: float, limit: float) -> float:
-    """Last x from `good` towards `limit` that holds, where all before one that holds do."""
-    if not math.isfinite(limit) or holds(limit):
-        return limit
-    for _ in range(_BISECTIONS):
-        middle = (good + limit) / 2
-        good, limit = (middle, limit) if holds(middle) else (good, middle)
-    return good
-
-
-def _value_after(plan: Plan, problem: Problem) -> float:
-    assert plan.configuration is not None
-    return objective_value(problem, plan.configuration)

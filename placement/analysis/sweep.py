@@ -9,10 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired
@@ -27,19 +24,6 @@ from placement.support.status import Termination
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "SWEEP_COLUMNS",
-    "check_question",
-    "objective_words",
-    "plan_columns",
-    "sweep",
-    "value_in_ms",
-    "voter_counts",
-    "whole_numbers",
-    "with_counts",
-]
-
-
 # Questions with varied numbers of replicas and voters, and the columns of a table of their plans
 
 
@@ -50,12 +34,8 @@ def check_question(
 ) -> None:
     """Check the types of the arguments of a sweep or a frontier."""
     if not isinstance(question, (Instance, Problem)):
-        raise InputError(
-            "neither an instance nor a problem",
-            field="question",
-            value=question,
-            expected="a placement.Instance or a placement.Problem",
-        )
+        raise InputError("neither an instance nor a problem", field="question", value=question,
+                         expected="a placement.Instance or a placement.Problem")  # fmt: skip
     if progress is not None:
         function(progress, "progress")
     if settings is not None:
@@ -159,7 +139,6 @@ _REALS = (
     "cost",
     "seconds",
 )
-_OBJECTS = ("leader", "voter_sites", "replica_sites")
 _TEXTS = ("status", "reason")
 
 
@@ -203,15 +182,14 @@ def sweep(
         percentile or a worst case; the mean latency where that is minimised), ``gain`` (ms by
         which the value is lower than with one replica fewer and as many voters; negative when the
         replica harms, NaN when either is not known) and ``gain_percent`` of it, ``bound`` and
-        ``gap`` (of the objective), ``cost`` (NaN without prices), ``seconds`` (with an equal share
-        of what was done for all cells at once), ``leader``, ``voter_sites``, ``replica_sites``,
-        ``reason``. ``table.attrs["objective"]``: the objective in words, empty for the mean.
+        ``gap`` (of the objective), ``cost`` (NaN without prices), ``seconds``, ``leader``,
+        ``voter_sites``, ``replica_sites``, ``reason``. ``table.attrs["objective"]``: the objective
+        in words, empty for the mean.
 
     Notes
     -----
-    A method may solve the cells of one number of voters together, as `exact` does if this is quick.
-    Otherwise each cell starts from the plan of the cell before, and from the data that its method
-    carries over. A gain between two optimal cells is proven. Otherwise it is the difference of the
+    Each cell starts from the plan of the cell before, and from the data that its method carries
+    over. A gain between two optimal cells is proven. Otherwise it is the difference of the
     best known plans, and the gaps say how far it can be off.
     """
     check_question(question, progress, settings)
@@ -274,11 +252,8 @@ def sweep(
             rows.append(row)
             before, previous = plan, size
     if not rows:
-        raise InputError(
-            "no number of voters fits into any number of replicas",
-            field="voters",
-            expected="voters <= replicas",
-        )
+        words = "no number of voters fits into any number of replicas"
+        raise InputError(words, field="voters", expected="voters <= replicas")
     table = _table(rows)
     table.attrs["objective"] = objective_words(question)
     return table
@@ -303,30 +278,12 @@ def _cells(
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """Put the rows of a sweep into columns, with the types that pandas would find by looking."""
     import pandas as pd
 
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in SWEEP_COLUMNS}
-    for name in _REALS:
-        columns[name] = np.array(columns[name], dtype=np.float64)
-    for name in _OBJECTS:
-        columns[name] = np.fromiter((row[name] for row in rows), dtype=object, count=len(rows))
-    columns["replicas"] = np.array(columns["replicas"], dtype=np.int64)
-    if None not in columns["voters"]:
-        columns["voters"] = np.array(columns["voters"], dtype=np.int64)
-    columns["leader"] = pd.Series(columns["leader"], dtype=object, copy=False)  # not text: None
-    words = pd.array([row[name] for name in _TEXTS for row in rows], dtype=_text())
-    for i, name in enumerate(_TEXTS):
-        columns[name] = words[i * len(rows) : (i + 1) * len(rows)]
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)), copy=False)
-
-
-@cache
-def _text() -> Any:
-    """Return the dtype of text, which differs by version of pandas; to infer it is slower."""
-    import pandas as pd
-
-    return pd.Series(["text"]).dtype
+    types: dict[str, type] = {**dict.fromkeys(_REALS, float), **dict.fromkeys(_TEXTS, str)}
+    whole = ["replicas"] if any(row["voters"] is None for row in rows) else ["replicas", "voters"]
+    types.update(dict.fromkeys(whole, int))
+    return pd.DataFrame(rows, columns=list(SWEEP_COLUMNS), dtype=object).astype(types)
 
 
 def _empty_row(size: int, count: int | None) -> dict[str, object]:

@@ -5,41 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from placement.errors import InputError, shown
-
-__all__ = [
-    "LARGEST_NUMBER",
-    "LARGEST_SIZE",
-    "Parser",
-    "Subparsers",
-    "Verb",
-    "fraction",
-    "names",
-    "number",
-    "read_named_numbers",
-    "read_named_texts",
-    "read_number",
-    "read_whole",
-    "seconds",
-    "seed",
-    "text",
-    "threads",
-    "two_numbers",
-    "whole",
-    "whole_numbers",
-]
-
+from placement.errors import InputError, nearest, shown
+from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
 
 # Types of arguments for argparse: text in, a checked value out, or a message that helps
-
-LARGEST_NUMBER = 1e12
-"""Largest number of ms, seconds, GB or money accepted: sums and products of a few stay finite."""
-
-LARGEST_SIZE = 1_000_000
-"""Largest number of sites, intervals, rows or steps accepted."""
 
 _T = TypeVar("_T")
 
@@ -184,11 +157,7 @@ def whole_numbers(value: str) -> tuple[int, ...]:
 
 
 def number(
-    least: float = 0.0,
-    most: float = LARGEST_NUMBER,
-    *,
-    above: bool = False,
-    infinite: bool = False,
+    least: float = 0.0, most: float = LARGEST_NUMBER, *, above: bool = False, infinite: bool = False
 ) -> Callable[[str], float]:
     """Return a type: a finite number within a range; see :func:`read_number`."""
     return _typed(lambda value: read_number(value, "", least, most, above=above, infinite=infinite))
@@ -253,14 +222,43 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - a
 """Type of the object that ``add_subparsers()`` returns."""
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are InputErrors: exit code 1, since 2 means infeasible here."""
+class _ShortHelp(argparse.Action):
+    """Prints the main options in one screen."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> NoReturn:
+        assert isinstance(parser, Parser)
+        print(parser.short_help())
+        parser.exit()
+
+
+MOST_SHORT = 14
+"""Most options that ``-h`` shows."""
+
+MOST_LINES = 40
+"""Most lines of ``-h``."""
+
+_RARE = ("--force", "--embed", "--progress", "--work", "--json", "--output", "--csv", "--plot")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are InputErrors: exit code 1, since 2 means infeasible here.
+
+    ``-h`` shows at most 14 options in one screen, ``--help`` all of them.
+    """
+
+    def __init__(self, *args: Any, add_help: bool = True, **kwargs: Any) -> None:
         # An abbreviation that is unique today means something else after the next release.
-        kwargs.setdefault("allow_abbrev", False)
+        kwargs = {"allow_abbrev": False, **kwargs, "add_help": False}
         super().__init__(*args, **kwargs)
         self.register("type", None, text)  # no option takes an empty string
+        self.set_defaults(command=self.prog)
+        self._needed: dict[str, str] = {}
+        if add_help:
+            self.add_argument(
+                "-h", action=_ShortHelp, nargs=0, default=argparse.SUPPRESS,
+                help="show the main options",
+            )  # fmt: skip
+            self.add_argument("--help", action="help", help="show all options, in groups")
 
     def add_subparsers(self, **kwargs: Any) -> Any:
         """Add sub-parsers, each of which checks the arguments of its verb."""
@@ -268,9 +266,110 @@ class Parser(argparse.ArgumentParser):
         action.type = str  # it would be applied to every argument after the verb
         return action
 
+    def needs(self, **others: str) -> None:
+        """Refuse options that do nothing without another one: ``needs(poll="follow")``."""
+        self._needed |= others
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse as argparse does. An option that needs another one is refused without it."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for name, other in self._needed.items():
+            given, needed = getattr(found, name), getattr(found, other)
+            if given != self.get_default(name) and needed == self.get_default(other):
+                words = f"does nothing without --{other.replace('_', '-')}"
+                raise InputError(words, field=f"--{name.replace('_', '-')}", value=given)
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing usage and exiting with code 2."""
-        raise InputError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
+        message = message.removeprefix("argument ")
+        found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if found:
+            known = [one.strip().strip("'") for one in found[2].split(",")]
+            message += nearest(found[1], known)
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+    @property
+    def example(self) -> str:
+        """An example of the verb; empty: none is known."""
+        from placement.cli.dispatch import EXAMPLES
+
+        found = EXAMPLES.get(self.prog.removeprefix("placement "), "")
+        return f"placement {found}" if found else ""
+
+    def main_options(self) -> list[argparse.Action]:
+        """Return the options that ``-h`` shows: the required ones, then the main ones."""
+        options = options_shown(self)
+
+        def rank(action: argparse.Action) -> int:
+            names, key = action.option_strings, KEYS.get(action.dest)
+            if action.required:
+                return 0
+            if key is not None and key.option in names:
+                return 1 if key.short else 4
+            if "-o" in names or "--json" in names:
+                return 2
+            return 5 if any(name in _RARE for name in names) else 3
+
+        chosen = {id(action) for action in sorted(options, key=rank)[:MOST_SHORT]}
+        return [action for action in options if id(action) in chosen]
+
+    def short_help(self) -> str:
+        """Return the main options, a line each, and an example."""
+        lines = [f"usage: {self.prog} " + " ".join(self._places()) + " [options]", ""]
+        lines += textwrap.wrap((self.description or "").partition(". ")[0].rstrip(".") + ".", 79)
+        rows: list[tuple[str, str]] = []
+        for action in (a for a in self._actions if not a.option_strings):
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                rows += [(str(c.dest), str(c.help or "")) for c in action._choices_actions]  # noqa: SLF001
+            elif action.help:
+                rows.append((str(action.metavar or action.dest), action.help))
+        rows.append(("", ""))
+        for action in self.main_options():
+            value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
+            rows.append((f"{action.option_strings[0]} {value}".strip(), str(action.help or "")))
+        width = min(26, max(len(name) for name, _ in rows)) + 2
+        room = MOST_LINES - len(lines) - 4
+        for most in (2, 1):
+            shown = [line for name, meaning in rows for line in _row(name, meaning, width, most)]
+            if len(shown) <= room:
+                break
+        lines += shown
+        if self.example:
+            lines += ["", f"example: {self.example}"]
+        hidden = len(options_shown(self)) - len(self.main_options())
+        return "\n".join([*lines, "", f"{self.prog} --help: {max(0, hidden)} more options"])
+
+    def _places(self) -> list[str]:
+        """Return the arguments of the usage that are no options."""
+        found = []
+        for action in (a for a in self._actions if not a.option_strings):
+            name = str(action.metavar or action.dest)
+            found.append(f"[{name}]" if action.nargs == "?" else name)
+        return found
+
+    def format_help(self) -> str:
+        """Return all options in groups, with an example."""
+        example = f"\nexample: {self.example}\n" if self.example else ""
+        return super().format_help() + example
+
+
+def _row(name: str, meaning: str, width: int, most: int) -> list[str]:
+    """Return an argument with its meaning, in a number of lines at most."""
+    left = f"  {name:<{width - 1}} "
+    words = textwrap.wrap(
+        meaning.replace("%%", "%"), max(20, 79 - len(left)), max_lines=most, placeholder=" …"
+    )
+    return [
+        (left + (words[0] if words else "")).rstrip(),
+        *(" " * len(left) + w for w in words[1:]),
+    ]
+
+
+def options_shown(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the options of a parser that its help shows, but for those of the help itself."""
+    shown = [a for a in parser._actions if a.option_strings and a.help != argparse.SUPPRESS]  # noqa: SLF001
+    return [action for action in shown if action.option_strings[0] not in ("-h", "--help")]
 
 
 @runtime_checkable

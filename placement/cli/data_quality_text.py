@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from placement.analysis.data_quality import DataQuality, DoubtfulPair
 
-__all__ = ["quality_document", "quality_lines"]
-
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -36,7 +34,7 @@ def quality_lines(quality: DataQuality, missing: Pairs) -> list[str]:
         lines.append("no coordinates, so that light was not compared")
     said = [f"Quality of {quality.pairs} RTTs between sites: " + "; ".join(lines)]
     if missing or quality.doubtful:
-        said.append("placement sensitivity PLAN --doubt 20 shows whether these pairs matter")
+        said.append("placement explain PLAN --doubt 20 shows whether these pairs matter")
     return said
 
 

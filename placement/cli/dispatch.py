@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import errno
 import io
 import os
@@ -12,12 +13,22 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from placement import __version__
 from placement.cli.argument_parser import Parser, Subparsers, Verb
-from placement.cli.page import print_label, use_terminal_width
+from placement.cli.exit_codes import (
+    BAD_INPUT,
+    BROKEN_PIPE,
+    FOUND,
+    INFEASIBLE,
+    INTERRUPTED,
+    NOTHING,
+    SOLVER,
+)
+from placement.cli.output import print_label, use_terminal_width
 from placement.errors import (
     InputError,
     MissingDependencyError,
@@ -25,57 +36,106 @@ from placement.errors import (
     PlacementWarning,
     SolverError,
     UnsupportedError,
+    nearest,
 )
 from placement.support.entry_points import Group
 from placement.text import escape
+from placement.text.text_tables import csv_tables
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = [
-    "BAD_INPUT",
-    "BROKEN_PIPE",
-    "FOUND",
-    "INFEASIBLE",
-    "INTERRUPTED",
-    "NOTHING",
-    "SOLVER",
-    "VERBS",
-    "add_parts",
-    "add_verbs",
-    "answer_shell",
-    "asked_by_shell",
-    "forget_stdout",
-    "ignore_broken_pipe",
-    "main",
-    "open_streams",
-    "shell_script",
-    "typed_words",
-]
-
-
 # The verbs of the command line, found through the entry-point group ``placement.verbs``
 
-_ORDER = (
-    "solve",
-    "evaluate",
-    "compare",
-    "sweep",
-    "contingency",
-    "replay",
-    "watch",
-    "online",
-    "check",
-    "sensitivity",
-    "deployment",
-    "export",
-    "report",
-    "show",
-    "datasets",
-    "import",
-    "methods",
-)
-"""The order of the help. Verbs that are not named here come after these, by name."""
+# fmt: off
+SHOWN = {
+    "bring data": {
+        "import": ("make an instance of your measurements", "import rtt.csv --mix social -o mine"),
+        "show": ("an instance or a plan; data sets, methods, protocols", "show azure"),
+    },
+    "decide": {
+        "solve": ("choose replicas, voters and leader", "solve azure --replicas 5 --voters 3"),
+        "compare": ("methods, protocols, numbers of replicas, fronts",
+                    "compare sizes azure --replicas 3..5 --voters 3"),
+        "next": ("the best site to add or to remove next", "next azure --today plan.json"),
+        "fleet": ("plan many databases that share capacity",
+                  "fleet azure --fleet 9 --replicas 5 --voters 3"),
+    },
+    "trust": {
+        "check": ("prove a plan again; score a configuration", "check plan.json"),
+        "explain": ("the next best plans, safe ranges of demand and RTTs", "explain plan.json"),
+        "report": ("one HTML page with a map", "report plan.json -o plan.html"),
+    },
+    "run": {
+        "db": ("read, lint, evaluate, compare and export a database's configuration",
+               "db export cockroachdb plan.json --database app"),
+        "watch": ("keep or move, after every interval of demand",
+                  "watch azure arriving --state state.db --replicas 5 --voters 3"),
+        "explore": ("a page that answers every change with a proven plan", "explore azure"),
+    },
+    "research": {
+        "lab": ("replay, migrate, online systems, quorum stores",
+                "lab replay azure --replicas 5 --voters 3 --tiers 1"),
+        "question": ("print the question of a command line or a plan as a file",
+                     "question azure --replicas 5 --voters 3"),
+    },
+}
+# fmt: on
+"""The verbs by group, each with one line and an example, as ``placement`` alone prints them."""
+
+EXAMPLES = {
+    "show instance": "show azure",
+    "show datasets": "show datasets",
+    "show formats": "show formats",
+    "show methods": "show methods exact",
+    "show protocols": "show protocols epaxos",
+    "compare methods": "compare methods azure --replicas 5 --voters 3",
+    "compare protocols": "compare protocols azure --replicas 5 --voters 3 --protocols raft,leases",
+    "compare sizes": "compare sizes azure --replicas 3..5 --voters 3",
+    "compare fronts": "compare fronts azure --replicas 3..5 --voters 3 --prices 100",
+    "check plan": "check plan.json",
+    "check configuration": "check configuration azure --leader 'France South' --voters 'France "
+    "South,' --replicas 'France South,East US'",
+    "db read": "db read etcd members.json --instance mine -o running.json",
+    "db lint": "db lint cockroachdb zones.sql --instance mine --survive region",
+    "db evaluate": "db evaluate running.json --instance mine",
+    "db diff": "db diff running.json plan.json",
+    "lab replay": "lab replay azure --replicas 5 --voters 3 --tiers 1",
+    "lab migrate": "lab migrate plan.json --per-step 25",
+    "lab online": "lab online reads azure --plan plan.json",
+    "lab online reads": "lab online reads azure --plan plan.json",
+    "lab online selection": "lab online selection azure --plan plan.json",
+    "lab online dynamic": "lab online dynamic azure --plan plan.json --objects 100 --copies 5",
+    "lab quorum": "lab quorum rtt.csv --reads a=5 --writes b=1",
+    **{verb: each for group in SHOWN.values() for verb, (_, each) in group.items()},
+    "db export": "db export cockroachdb plan.json --database app",
+}
+"""An example of each verb and of each part of one."""
+
+PARTS = {
+    "show": ("instance", "datasets", "formats", "methods", "protocols"),
+    "compare": ("methods", "protocols", "sizes", "fronts"),
+    "check": ("plan", "configuration"),
+}
+"""Parts of verbs; a line that names none means the first."""
+
+GONE = {
+    "completion": "--completion SHELL",
+    "contingency": "solve … --minimise 'mean after the loss of any site', or lab quorum",
+    "datasets": "show datasets",
+    "deployment": "db",
+    "evaluate": "check configuration",
+    "export": "db export",
+    "methods": "show methods",
+    "migrate": "lab migrate",
+    "online": "lab online",
+    "pareto": "compare fronts",
+    "protocols": "show protocols",
+    "replay": "lab replay",
+    "sensitivity": "explain",
+    "sweep": "compare sizes",
+}
+"""Verbs that are gone, and what took their place."""
 
 
 VERBS = Group(
@@ -87,10 +147,33 @@ VERBS = Group(
 """All registered verbs, parts of verbs included."""
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Return verbs in the order of the help."""
-    rank = {name: place for place, name in enumerate(_ORDER)}
-    return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+def _line(verb: str) -> str:
+    return next((group[verb][0] for group in SHOWN.values() if verb in group), "")
+
+
+def _parts() -> dict[str, list[str]]:
+    """Return the parts of each verb that consists of parts alone."""
+    found: dict[str, list[str]] = {}
+    for name in VERBS.entries:
+        verb, dot, part = name.partition(".")
+        if dot and verb not in VERBS.entries:
+            found.setdefault(verb, []).append(part)
+    return found
+
+
+def with_default_part(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the part of the verb that they leave out."""
+    found = list(arguments)
+    place = next((i for i, text in enumerate(found) if not text.startswith("-")), len(found))
+    parts = PARTS.get(found[place], ()) if place < len(found) else ()
+    after = found[place + 1 : place + 2]
+    if not parts or not after or after[0] in ("-h", "--help", *parts):
+        return found
+    mistyped = difflib.get_close_matches(after[0], parts, n=1, cutoff=0.8)
+    if mistyped and not Path(after[0]).exists():
+        words = f"invalid choice: {after[0]!r} (did you mean {mistyped[0]!r}?)"
+        raise InputError(f"{words} (see placement {found[place]} --help)", field="PART")
+    return [*found[: place + 1], parts[0], *found[place + 1 :]]
 
 
 def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
@@ -104,20 +187,70 @@ def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
     UnsupportedError
         When the verb that is asked for cannot be imported.
     """
-    wanted = next((text for text in arguments if not text.startswith("-")), None)
+    words = [text for text in arguments if not text.startswith("-")]
+    wanted, parts = (words[0] if words else None), _parts()
+    if wanted in parts:
+        assert wanted is not None
+        part = words[1] if len(words) > 1 else ""
+        chosen = [part] if part in parts[wanted] else parts[wanted]
+        _add_all(add_parts(verbs, wanted), [f"{wanted}.{each}" for each in chosen])
+        return
     if wanted is not None and wanted in VERBS.names():
         VERBS.load(wanted).add_parser(verbs)
         return
     _add_all(verbs, VERBS.names())
+    for verb, names in parts.items():
+        _add_all(add_parts(verbs, verb), [f"{verb}.{each}" for each in names])
 
 
-def add_parts(parts: Subparsers, verb: str) -> None:
-    """Add the parts of a verb that entry points with the name ``VERB.PART`` bring."""
-    _add_all(parts, [name for name in VERBS.entries if name.startswith(verb + ".")])
+def add_parts(verbs: Subparsers, verb: str, *add: Callable[[Subparsers], None]) -> Subparsers:
+    """Add a verb that consists of parts, and the parts; return where more go."""
+    line = _line(verb)
+    meant = f" Without a part: {PARTS[verb][0]}." if verb in PARTS else ""
+    words = f"{line[:1].upper()}{line[1:]}.{meant}"
+    parser = verbs.add_parser(verb, help=line, description=words)
+    parts: Subparsers = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    for each in add:
+        each(parts)
+    return parts
+
+
+def run_part(args: argparse.Namespace) -> int:
+    """Run the verb, or the part of one, that the arguments name; return its exit code."""
+    code: int = args.run(args)
+    return code
+
+
+def option_owners(option: str) -> list[str]:
+    """Return the verbs that have an option; all verbs are imported for it."""
+    return [verb for verb, parser in leaves(whole_parser()) if option in options_of(parser)]
+
+
+def whole_parser() -> Parser:
+    """Return the parser of all verbs."""
+    parser = Parser(prog="placement")
+    add_verbs(parser.add_subparsers(), ())
+    return parser
+
+
+def leaves(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[tuple[str, Parser]]:
+    """Yield each verb, or part of one, that runs, with its parser."""
+    below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001
+    for action in below:
+        for name, each in action.choices.items():
+            yield from leaves(each, f"{verb} {name}".strip())
+    if not below and isinstance(parser, Parser):
+        yield verb, parser
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the options of a parser that its help shows."""
+    shown = [a for a in parser._actions if a.help != argparse.SUPPRESS]  # noqa: SLF001
+    return [option for action in shown for option in action.option_strings]
 
 
 def _add_all(parsers: Subparsers, names: Iterable[str]) -> None:
-    for name in _in_order(names):
+    for name in names:
         try:
             verb = VERBS.load(name)
         except UnsupportedError as error:
@@ -126,31 +259,7 @@ def _add_all(parsers: Subparsers, names: Iterable[str]) -> None:
         verb.add_parser(parsers)
 
 
-# Exit codes
-
-FOUND = 0
-"""The answer was found; for a plan, its gap says how good it is proven to be."""
-
-BAD_INPUT = 1
-"""An input is wrong, or a method does not support it; nothing was written."""
-
-INFEASIBLE = 2
-"""Proven that no plan obeys all constraints, or an evaluated configuration breaks one."""
-
-NOTHING = 3
-"""A limit was reached before any plan was found or ruled out."""
-
-SOLVER = 4
-"""A solver failed or contradicted the evaluator: a defect, not the user's mistake."""
-
-INTERRUPTED = 130
-"""Ctrl-C; the best result so far was printed and written (128 + SIGINT, as shells report it)."""
-
-BROKEN_PIPE = 141
-"""The reader of the output went away (128 + SIGPIPE)."""
-
-
-# Standard streams that are closed, or whose reader leaves: ``placement datasets | head -1``
+# Standard streams that are closed, or whose reader leaves: ``placement show datasets | head -1``
 
 
 class _Closed(io.TextIOBase):
@@ -426,7 +535,33 @@ def _use_one_blas_thread() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def overview() -> str:
+    """Return the verbs by group, each with one line and an example."""
+    lines = ["placement VERB …: where the replicas of a geo-replicated database go, with proof."]
+    for group, verbs in SHOWN.items():
+        lines.append(f"\n{group}")
+        for verb, (line, each) in verbs.items():
+            lines += [f"  {verb:<9} {line}", f"            placement {each}"]
+    others = [name for name in VERBS.names() if not _line(name)]
+    if others:
+        lines.append(f"\nmore: {', '.join(others)}")
+    return "\n".join([*lines, "", "placement VERB -h: the main options; --help: all of them."])
+
+
+def _refuse_verb(given: str) -> int:
+    """Refuse a verb that there is not, with the one that took its place or the nearest one."""
+    known = [verb for group in SHOWN.values() for verb in group] + list(VERBS.names())
+    if given in GONE:
+        _print_error(f"placement {given} is gone: placement {GONE[given]}")
+        return INFEASIBLE
+    raise InputError(
+        f"invalid choice: {given!r}{nearest(given, known)} (placement alone shows the verbs)",
+        field="VERB",
+    )
+
+
 def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
+    given = sys.argv[1:] if argv is None else list(argv)
     parser = Parser(
         prog="placement",
         description="Choose the sites of the replicas of a geo-replicated database, the replicas "
@@ -434,23 +569,60 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"placement {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    parser.add_argument(
+        "--completion", choices=("bash", "zsh", "fish"), metavar="SHELL",
+        help="print the lines that let bash, zsh or fish complete verbs, options and names",
+    )  # fmt: skip
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     if asked_by_shell():
-        add_verbs(verbs, typed_words())
+        words = with_default_part(typed_words())
+        if words != typed_words():
+            line, point = (os.environ[key] for key in ("COMP_LINE", "COMP_POINT"))
+            verb = words[0]
+            part = f"{verb} {PARTS[verb][0]}"
+            os.environ["COMP_LINE"] = line.replace(verb, part, 1)
+            os.environ["COMP_POINT"] = str(int(point) + len(part) - len(verb))
+        add_verbs(verbs, words)
         answer_shell(parser)
         return FOUND
-    add_verbs(verbs, sys.argv[1:] if argv is None else argv)
+    given = with_default_part(given)
+    word = next((text for text in given if not text.startswith("-")), None)
+    if not given or given in (["-h"], ["--help"]):
+        print(overview() + ("" if given != ["--help"] else f"\n\n{_EPILOG}"), end="\n")
+        return FOUND
+    option = given[0].startswith("--completion")
+    if word is not None and not option and word not in (*VERBS.names(), *_parts()):
+        return _refuse_verb(word)
+    add_verbs(verbs, () if option else given)
     try:
-        args, unknown = parser.parse_known_args(argv)
+        args, unknown = parser.parse_known_args(given)
     except SystemExit as stop:  # --help and --version
         return stop.code if isinstance(stop.code, int) else FOUND
+    if args.completion is not None:
+        print(shell_script(args.completion))
+        return FOUND
+    if args.verb is None:
+        raise InputError("the following arguments are required: VERB (see placement --help)")
+    command = args.command.removeprefix("placement ")
     if unknown:  # argparse would send the user to the help of all verbs
-        part = getattr(args, "part", None)
-        verb = args.verb if part is None else f"{args.verb} {part}"
+        known = [o for each, below in leaves(parser) if each == command for o in options_of(below)]
+        first = next((text for text in unknown if text.startswith("--")), "")
+        hint = nearest(first.partition("=")[0], known) if first else ""
         raise InputError(
-            f"unrecognized arguments: {' '.join(unknown)} (see placement {verb} --help)"
+            f"unrecognized arguments: {' '.join(unknown)}{hint} (see placement {command} --help)"
         )
-    code: int = args.run(args)
+    from placement.cli.options import complete, of_file
+
+    complete(args)
+    try:
+        if vars(args).get("csv"):
+            with csv_tables() as tables:
+                code = run_part(args)
+            sys.stdout.write("\n".join(tables))
+        else:
+            code = run_part(args)
+    except InputError as error:
+        raise of_file(error, args) from None
     goes_on = getattr(args, "until_interrupted", False)  # Ctrl-C is how the verb ends
     early = bool(heard) and not goes_on and code in (FOUND, NOTHING)
     return INTERRUPTED if early else code

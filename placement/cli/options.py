@@ -1,272 +1,303 @@
-"""Options that several verbs share, and the objects they become."""
+"""Options that several verbs share, and the objects they become.
+
+The options of a question come from the schema in :mod:`placement.question`: :func:`ask` adds the
+keys of a group, :func:`complete` fills them from a question file, and
+:mod:`placement.cli.problem_options` makes an instance and a problem of them.
+"""
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from placement.cli import argument_parser as types
-from placement.cli.option_groups.diversity_options import (
-    add_diversity,
-    diversity_from,
-    kept_diversity_from,
-)
-from placement.cli.option_groups.price_options import add_prices, apply_prices, has_prices
-from placement.cli.option_groups.vote_options import add_votes, without_vote
-from placement.errors import InputError
+from placement.errors import InputError, JointInputError, nearest
+from placement.question import GROUPS, KEYS, Key
 from placement.support.work import WORK
 
 if TYPE_CHECKING:
-    from placement.io.leader_plan_document import Reference
-    from placement.model.instance import Instance
-    from placement.problem import Problem
-
-__all__ = [
-    "DEFAULT_METHOD",
-    "add_constraints",
-    "add_file",
-    "add_gone",
-    "add_instance",
-    "add_json",
-    "add_limits",
-    "add_method",
-    "add_output",
-    "add_progress",
-    "add_sites",
-    "add_work",
-    "count_or_names",
-    "instance_from",
-    "limits_from",
-    "names",
-    "problem_from",
-    "reference_from",
-    "settings_from",
-]
-
-DEFAULT_METHOD = "exact"
-
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_MOST = types.LARGEST_SIZE
-_RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
+    from placement.question import Question
 
 
-# --- adding them -----------------------------------------------------------------------------
+# --- adding the keys of a question -----------------------------------------------------------
 
 
-def add_instance(
-    parser: argparse.ArgumentParser, *, option: bool = False, waits: bool = True
-) -> None:
-    """Add the instance: a data set or a path.
+class _Set(argparse.Action):
+    """Sets a key of the question, and notes that the user gave it; lists begin empty."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given: set[str] = vars(namespace).setdefault("given", set())
+        if self.const:  # several
+            values = [*(getattr(namespace, self.dest) if self.dest in given else ()), values]
+        setattr(namespace, self.dest, values)
+        given.add(self.dest)
+
+
+def ask(
+    parser: argparse.ArgumentParser,
+    *groups: str,
+    only: Sequence[str] = (),
+    leave: Sequence[str] = (),
+    required: Sequence[str] = ("replicas",),
+    title: str = "",
+    helps: Mapping[str, str] | None = None,
+    option: bool = False,
+    optional: bool = False,
+) -> argparse._ArgumentGroup:
+    """Add the options of groups of keys of a question; return the group of the last one.
 
     Parameters
     ----------
     parser
         Of the verb.
+    groups
+        Of :data:`placement.question.GROUPS`.
+    only, leave
+        Keys that alone are added; keys that are not. None: all of the groups.
+    required
+        Keys that must be given, by an option or the file.
+    title
+        Of the group in the help, in place of its own.
+    helps
+        Other help texts of keys.
     option
-        Whether it is an option ``--instance`` that must be given, instead of the first argument.
-    waits
-        Whether ``--wait`` is offered: for verbs that compute waits.
+        Whether the instance is an option ``--instance`` that must be given, instead of the first
+        argument.
+    optional
+        Whether the first argument may be left out.
     """
-    group = parser.add_argument_group("instance")
-    meaning = "a bundled data set (placement datasets), or a path"
-    if option:
-        group.add_argument("--instance", required=True, metavar="INSTANCE", help=meaning)
-    else:
-        group.add_argument("instance", metavar="INSTANCE", help=meaning)
-    group.add_argument("--mix", help="operation mix of a data set's workload")
-    group.add_argument(
-        "--workload-seed",
-        type=types.seed,
-        default=0,
-        metavar="N",
-        help="seed of a data set's workload (default 0)",
-    )
-    group.add_argument(
-        "--scale-demand",
-        action="append",
-        default=[],
-        metavar="CLIENT=F",
-        help="multiply the demand of a client by F; may be repeated",
-    )
-    add_sites(group, "--without", "sites to leave out; the clients there stay")
-    parser.set_defaults(wait=[])
-    if waits:
+    asked: dict[str, bool] = dict(parser.get_default("asked") or {})
+    for name in groups:
+        group = parser.add_argument_group(title or GROUPS[name])
+        for key in (key for key in KEYS.values() if key.group == name and key.option):
+            if key.name in leave or (only and key.name not in only):
+                continue
+            asked[key.name] = key.name in required
+            meaning = (helps or {}).get(key.name, key.help)
+            if key.name == "instance":
+                kind: dict[str, Any] = {"required": True} if option else {}
+                kind |= {"nargs": "?"} if optional else {}
+                kind |= {"help": f"{meaning}, or a question file (.toml)", "metavar": "INSTANCE"}
+                group.add_argument("--instance" if option else "instance", **kind)
+                continue
+            aliases = [each for each in key.alias if each not in leave]
+            group.add_argument(
+                key.option, *aliases, dest=key.name, action=_Set, const=key.several,
+                type=_type(key), choices=key.choices or None, metavar=key.metavar or None,
+                default=list(key.default) if key.several else key.default, help=meaning,
+            )  # fmt: skip
+    parser.set_defaults(asked=asked)
+    if "replicas" in asked:
+        parser.epilog = (
+            "Sites are given by name; lists are separated by commas, and an option may be "
+            "repeated. A name that contains a comma is taken whole when it stands alone in its "
+            "option."
+        )
+    return group
+
+
+def _type(key: Key) -> Callable[[str], object]:
+    if key.kind in ("whole", "number"):
+        if key.kind == "whole":
+            return types.whole(int(key.least), int(key.most))
+        return types.number(key.least, key.most, above=key.above, infinite=key.infinite)
+    return types.names if key.kind in ("size", "names") else types.text
+
+
+def complete(args: argparse.Namespace) -> None:
+    """Fill the keys of a question that no option gives from the question file of the arguments.
+
+    Raises
+    ------
+    InputError
+        For a file that is no question, a key that must be given and is not, and a wrong ``--set``.
+    """
+    asked: dict[str, bool] | None = vars(args).get("asked")
+    if asked is None:
+        return
+    args.question = None
+    source = vars(args).get("instance")
+    if isinstance(source, str) and source.lower().endswith(".toml"):
+        from placement.question import read_question
+
+        _fill(args, read_question(source, others=_verbs_with), asked)
+    _override(args, asked)
+    for key in (KEYS[name] for name in sorted(vars(args).get("given", ()))):
+        if key.needs and getattr(args, key.needs) in (None, []):
+            words = f"does nothing without {KEYS[key.needs].option}"
+            raise InputError(words, field=key.option, value=getattr(args, key.name))
+    missing = [
+        KEYS[name].option for name, must in asked.items() if must and not getattr(args, name)
+    ]
+    if missing:
+        words = f"the following arguments are required: {', '.join(missing)}"
+        raise InputError(f"{words} (see {args.command} --help)")
+
+
+def of_file(error: InputError, args: argparse.Namespace) -> InputError:
+    """Return an error that names the line of the question file, where its value stands there."""
+    question: Question | None = vars(args).get("question")
+    given = vars(args).get("given", ())
+
+    def placed(one: InputError) -> InputError:
+        keys = (k for k in KEYS.values() if one.field and one.field in (k.option, k.field, k.name))
+        key = next((k for k in keys if question and k.name in question.lines), None)
+        if key is None or question is None or key.name in given or one.source:
+            return one
+        return one.at(question.at(key.name))
+
+    found = [placed(one) for one in error.errors]
+    return found[0] if len(found) == 1 else JointInputError(found)
+
+
+GONE = {
+    "--worst": "--minimise 'mean after the loss of any site'",
+    "--weighted": "--minimise 'mean over outages' --outage NAME=P",
+    "--limit": "--keep 'mean after the loss of any site <= 100 ms'",
+    "--level": "--minimise 'mean after the loss of any LEVEL'",
+    "--pairs": "--minimise 'mean after the loss of any two sites'",
+    "--leader-may-move": "'…, the leader may move' at the end of a measure after a loss",
+    "--clients-move": "'…, clients move' at the end of a measure after a loss",
+}
+"""Options about losses that measures took the place of."""
+
+
+def _fill(args: argparse.Namespace, question: Question, asked: Mapping[str, bool]) -> None:
+    """Put the keys of a file where no option was given."""
+    args.question = question
+    given: set[str] = vars(args).get("given", set())
+    for key, value in question.given():
+        if key.name in asked and key.name not in given and key.name != "instance":
+            setattr(args, key.name, list(value) if key.several else value)
+    if question.instance is None and question.rtt is None:
+        raise InputError(
+            "no instance", source=question.source, field="instance",
+            expected='instance = "azure", or a table [instance] with rtt, demand and sites',
+        )  # fmt: skip
+    if question.instance is not None:
+        args.instance = question.instance
+
+
+def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:
+    """Take the keys of the question out of ``--set``: ``--set keep+='cost <= 4000'``."""
+    settings = []
+    for text in vars(args).get("set") or ():
+        name, equals, value = text.partition("=")
+        adds = name.endswith("+")
+        name = name.rstrip("+").strip()
+        key = KEYS.get(name.replace("-", "_"))
+        if not equals or key is None or key.name not in asked or key.name == "set":
+            if adds:
+                raise InputError(
+                    f"unknown key{nearest(name, asked)}", field="--set", value=text,
+                    expected="KEY+=VALUE with a key of the question that this verb takes",
+                )  # fmt: skip
+            settings.append(text)
+            continue
+        if adds and not key.several:
+            raise InputError(
+                "the key has one value", field="--set", value=text, expected=f"{name}=VALUE"
+            )
+        if key.name == "instance":
+            args.instance = value
+            continue
+        try:
+            read = _type(key)(value)
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f"{name}: {error}", field="--set", value=text) from None
+        before = getattr(args, key.name) if adds else ()
+        setattr(args, key.name, [*(before or ()), read] if key.several else read)
+    if "set" in vars(args):
+        args.set = settings
+
+
+def _verbs_with(option: str) -> str:
+    """Name the verbs that have an option, for a key that is none of a question."""
+    from placement.cli.dispatch import option_owners
+
+    return ", ".join(f"placement {verb}" for verb in option_owners(f"--{option}")[:3])
+
+
+def question_of(args: argparse.Namespace) -> Question:
+    """Return the question of the arguments, as a file would hold it."""
+    from placement.question import Question
+
+    found: Question = args.question or Question()
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(args).items()
+        if name in KEYS
+    }
+    if found.rtt is not None and found.instance is None:
+        values.pop("instance")
+    return dataclasses.replace(found, **values)
+
+
+# --- other options ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An option of a verb that is no key of a question.
+
+    Attributes
+    ----------
+    names
+        Separated by blanks.
+    metavar
+        Placeholder of the value; empty, and no `type` and `choices`: a flag.
+    help
+        What it says.
+    type, default, choices, required
+        As argparse takes them.
+    several
+        Whether it may be repeated.
+    """
+
+    names: str
+    metavar: str
+    help: str
+    type: Callable[[str], object] | None = None
+    default: object = None
+    choices: Sequence[str] = ()
+    several: bool = False
+    required: bool = False
+
+
+def add_options(group: argparse._ActionsContainer, *options: Switch) -> None:
+    """Add options in their order."""
+    for each in options:
+        if not (each.metavar or each.type or each.choices):
+            group.add_argument(*each.names.split(), action="store_true", help=each.help)
+            continue
         group.add_argument(
-            "--wait",
-            action="append",
-            metavar="OPERATION=WAIT",
-            help="wait of an operation in place of its votes, for example 'single_group=leader: "
-            "quorum of voters + 1 of voters outside region'; may be repeated (placement protocols)",
-        )
+            *each.names.split(), action="append" if each.several else "store",
+            metavar=each.metavar or None, help=each.help, type=each.type or types.text,
+            required=each.required, choices=each.choices or None,
+            default=list(each.default) if isinstance(each.default, tuple) else each.default,
+        )  # fmt: skip
 
 
-def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
-    """Add the options for the constraints of a plan.
-
-    Parameters
-    ----------
-    parser
-        Of the verb.
-    configuration
-        Whether leader, voters and replicas are a configuration to score (``evaluate``) instead of
-        constraints.
-    """
-    parser.epilog = (
-        "Sites are given by name; lists are separated by commas, and an option may be repeated. A "
-        "name that contains a comma is taken whole when it stands alone in its option."
-    )
-    if configuration:
-        group = parser.add_argument_group("configuration")
-        group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
-        add_sites(group, "--voters", "all voters", required=True)
-        add_sites(group, "--replicas", "all replicas", required=True)
-        group = parser.add_argument_group("constraints to check")
-    else:
-        group = parser.add_argument_group("question")
-        add_sites(
-            group,
-            "--replicas",
-            "number, range or list of sites",
-            metavar="N|LO..HI|SITES",
-            required=True,
-        )
-        add_sites(
-            group,
-            "--voters",
-            "number or list of sites (default: every replica votes)",
-            metavar="N|SITES",
-        )
-        group = parser.add_argument_group("constraints")
-        group.add_argument("--leader", metavar="SITE", help="the site that must lead")
-    add_votes(group)
-    add_sites(
-        group,
-        "--witnesses",
-        "voters that hold no replica: number or list of sites (default: 0)",
-        metavar="W|SITES",
-    )
-    for option, text in (
-        ("--leaders", "candidate leaders"),
-        ("--pin", "sites that must hold a replica"),
-        ("--pin-voter", "sites that must vote"),
-        ("--forbid", "sites that may not hold a replica"),
-        ("--no-vote", "sites that may hold a replica but not vote"),
-    ):
-        add_sites(group, option, text)
-    group.add_argument(
-        "--survive",
-        metavar="LEVEL",
-        help="keep a quorum after the loss of any one domain of LEVEL, for example country",
-    )
-    add_diversity(group)
-    group.add_argument(
-        "--keep-diversity",
-        metavar="PLAN",
-        help="keep the diversity of the present plan: at every level at most as many voters "
-        "per domain, and replicas in at least as many domains",
-    )
-    group.add_argument(
-        "--protocol",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them)",
-    )
-    group.add_argument(
-        "--decay",
-        type=types.number(1, infinite=True),
-        default=1.0,
-        metavar="T",
-        help="decay of older intervals, T >= 1",
-    )
-    group.add_argument(
-        "--budget", type=types.number(), metavar="X", help="largest cost of the replicas"
-    )
-    group.add_argument(
-        "--cost-weight",
-        type=types.number(),
-        default=0.0,
-        metavar="W",
-        help="weight of the cost in the objective, in ms·operations per unit of money (default 0)",
-    )
-    add_prices(parser)
-
-
-def add_sites(
-    group: argparse._ActionsContainer,
-    option: str,
-    meaning: str,
-    *,
-    metavar: str = "SITES",
-    required: bool = False,
-) -> None:
-    """Add an option whose value is a list of sites, and which may be repeated."""
-    group.add_argument(
-        option,
-        action="append",
-        type=types.names,
-        metavar=metavar,
-        help=meaning,
-        required=required,
-    )
-
-
-def add_method(parser: argparse.ArgumentParser) -> None:
-    """Add the method and its limits."""
-    group = parser.add_argument_group("method")
-    group.add_argument(
-        "--method",
-        default=DEFAULT_METHOD,
-        metavar="NAME",
-        help=f"method to use (default {DEFAULT_METHOD}); placement methods lists all",
-    )
-    add_limits(group)
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="setting of the method (placement methods NAME lists them)",
-    )
-
-
-def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None = None) -> None:
-    """Add limits, seed and threads, and whether to show progress.
-
-    Parameters
-    ----------
-    group
-        Where to.
-    each
-        What has the time limit for itself, in words, and its default.
-    """
-    group.add_argument(
-        "--time-limit",
-        type=types.seconds,
-        default=None if each is None else each[1],
-        metavar="S",
-        help="time limit in seconds (default: no limit)"
-        if each is None
-        else f"most seconds of {each[0]} (default {each[1]:g})",
-    )
-    group.add_argument(
-        "--gap",
-        type=types.fraction,
-        default=0.0,
-        metavar="G",
-        help="stop when the relative gap is at most G (default 0: prove the optimum)",
-    )
-    group.add_argument(
-        "--seed",
-        type=types.seed,
-        default=0,
-        metavar="N",
-        help="seed of the method's random choices (default 0)",
-    )
-    group.add_argument(
-        "--threads", type=types.threads, default=1, metavar="N", help="threads (default 1)"
-    )
-    add_progress(group)
+def add_configuration(parser: argparse.ArgumentParser) -> None:
+    """Add leader, voters and replicas as a configuration to score, and the constraints."""
+    ask(parser, "instance")
+    text = {"leader": "the leader", "voters": "all voters", "replicas": "all replicas"}
+    names = ("replicas", "voters", "leader")
+    ask(parser, "question", required=names, title="configuration", helps=text)
+    ask(
+        parser, "constraints", required=names, title="constraints to check",
+        helps={"leader": "the leader of the configuration"},
+    )  # fmt: skip
+    ask(parser, "prices", "today", "measures", "tail")
 
 
 class _Gone(argparse.Action):
@@ -287,28 +318,26 @@ def add_gone(parser: argparse.ArgumentParser, instead: Mapping[str, str]) -> Non
 def add_work(parser: argparse.ArgumentParser) -> None:
     """Add the limit of the work that a file may ask for."""
     parser.add_argument(
-        "--work",
-        type=types.whole(1, 10**15),
-        default=WORK,
-        metavar="STEPS",
+        "--work", type=types.whole(1, 10**15), default=WORK, metavar="STEPS",
         help="most steps for what the file asks for (default 1,000,000,000, two to four minutes); "
         "a plan or certificate that needs more ends with exit code 1",
-    )
+    )  # fmt: skip
 
 
 def add_progress(parser: argparse._ActionsContainer) -> None:
     """Add ``--progress``."""
     parser.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
+        "--progress", action=argparse.BooleanOptionalAction, default=None,
         help="show the progress on stderr (default: if stderr is a terminal)",
-    )
+    )  # fmt: skip
 
 
-def add_json(parser: argparse._ActionsContainer) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+def add_json(parser: argparse._ActionsContainer, *, tables: bool = True) -> None:
+    """Add ``--json`` and, for verbs that print `tables`, ``--csv``."""
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    if tables:
+        shape.add_argument("--csv", action="store_true", help="the tables as CSV on stdout")
 
 
 def add_file(parser: argparse._ActionsContainer, meaning: str) -> None:
@@ -318,170 +347,25 @@ def add_file(parser: argparse._ActionsContainer, meaning: str) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
-    """Add ``--json`` and, for verbs that make a plan, where to write it."""
+    """Add ``--json``, ``--csv`` and, for verbs that make a plan, where to write it."""
     group = parser.add_argument_group("output")
     add_json(group)
     if plan:
         add_file(group, "write the plan as JSON")
-        group.add_argument(
-            "--embed",
-            action="store_true",
-            help="store the instance in the plan file, in place of a reference to it",
-        )
+        add_options(group,
+            Switch("--embed", "", "store the instance in the plan file, in place of a "
+                "reference to it"),
+        )  # fmt: skip
 
 
-# --- reading them ----------------------------------------------------------------------------
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the question of many numbers of replicas, and its method."""
+    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
+    add_progress(ask(parser, "method"))
+    add_gone(parser, GONE)
 
 
-def instance_from(args: argparse.Namespace) -> Instance:
-    """Load the instance of :func:`add_instance` with the changes of its options."""
-    from placement.api import load
-
-    source: str = args.instance
-    instance = load(source, mix=args.mix, seed=args.workload_seed)
-    if not _changed(args):
-        return instance
-    from placement.model.changed_instance import scale_demand, with_waits, without_sites
-
-    if args.wait:
-        instance = with_waits(instance, _waits(args.wait))
-    factors = types.read_named_numbers(args.scale_demand, "--scale-demand", "CLIENT=F")
-    gone = names(args.without, instance.sites)
-    try:
-        if factors:
-            instance = scale_demand(instance, factors)
-        if gone:
-            instance = without_sites(instance, gone)
-    except InputError as error:
-        raise error.at("--without" if error.field == "sites" else "--scale-demand") from None
-    return apply_prices(instance, args) if has_prices(args) else instance
-
-
-def _changed(args: argparse.Namespace) -> bool:
-    return bool(args.scale_demand or args.without or args.wait or has_prices(args))
-
-
-def _waits(given: Sequence[str]) -> dict[str, list[str]]:
-    """Read ``--wait``: the waits of each operation."""
-    found: dict[str, list[str]] = {}
-    for text in given:
-        name, equals, wait = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError("not a wait", field="--wait", value=text, expected="OPERATION=WAIT")
-        found.setdefault(name.strip(), []).append(wait.strip())
-    return found
-
-
-def reference_from(args: argparse.Namespace) -> Reference | None:
-    """Return where the instance came from; None for one that the options changed."""
-    from placement.io.leader_plan_document import Reference
-
-    if _changed(args):
-        return None
-    return Reference(args.instance, args.mix, args.workload_seed)
-
-
-def names(values: Iterable[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    """Split lists of names at commas, except a value that is itself a name.
-
-    Examples
-    --------
-    >>> names(["Paris, Rome", "Washington, DC"], ["Paris", "Rome", "Washington, DC"])
-    ('Paris', 'Rome', 'Washington, DC')
-    """
-    found: list[str] = []
-    for value in values or ():
-        if value in known:
-            found.append(value)
-        else:
-            found.extend(part.strip() for part in value.split(",") if part.strip())
-    return tuple(found)
-
-
-def count_or_names(
-    values: Sequence[str], known: Sequence[str], option: str = ""
-) -> int | tuple[int, int] | tuple[str, ...]:
-    """Read ``5``, ``3..7`` or a list of names; one number with a comma is a list.
-
-    Examples
-    --------
-    >>> count_or_names(["5"], []), count_or_names(["3..7"], []), count_or_names(["a,b"], [])
-    (5, (3, 7), ('a', 'b'))
-    """
-    if len(values) == 1:
-        text = values[0].strip()
-        if _NUMBER.fullmatch(text):
-            # a fraction goes on as it is: the problem then says what it expects
-            if "." in text:
-                return types.read_number(text, option, -_MOST, _MOST)  # type: ignore[return-value]  # refused there
-            return types.read_whole(text, option, -_MOST, _MOST)
-        span = _RANGE.fullmatch(text)
-        if span:
-            low, high = (types.read_whole(end, option, 0, _MOST) for end in span.groups())
-            return low, high
-    return names(values, known)
-
-
-def problem_from(
-    args: argparse.Namespace, instance: Instance, *, configuration: bool = False
-) -> Problem:
-    """Build the question from the options of :func:`add_constraints`.
-
-    Parameters
-    ----------
-    args
-        Parsed.
-    instance
-        Sites, clients, RTTs and demand.
-    configuration
-        Whether leader, voters and replicas are a configuration to hold against the question: then
-        only their numbers are part of it.
-    """
-    from placement.problem import ALL_REPLICAS, Problem
-
-    known = instance.sites
-    replicas: int | tuple[int, int] | tuple[str, ...]
-    voters: int | str | tuple[int, int] | tuple[str, ...]
-    if configuration:
-        replicas, voters = len(names(args.replicas, known)), len(names(args.voters, known))
-    else:
-        replicas = count_or_names(args.replicas, known, "--replicas")
-        given = args.voters
-        voters = count_or_names(given, known, "--voters") if given else ALL_REPLICAS
-    if isinstance(voters, tuple) and not all(isinstance(voter, str) for voter in voters):
-        raise InputError(
-            "a range is not supported here",
-            field="--voters",
-            value=args.voters[0],
-            expected="a number, or sites by name",
-        )
-    witnesses = 0 if not args.witnesses else count_or_names(args.witnesses, known, "--witnesses")
-    if isinstance(witnesses, tuple) and not all(isinstance(name, str) for name in witnesses):
-        raise InputError(
-            "a range is not supported here",
-            field="--witnesses",
-            value=args.witnesses[0],
-            expected="a number, or sites by name",
-        )
-    return Problem(
-        instance,
-        replicas=replicas,
-        voters=voters,  # type: ignore[arg-type]  # no range, checked above
-        leader=None if configuration else args.leader,
-        quorum=args.quorum,
-        witnesses=witnesses,  # type: ignore[arg-type]  # no range, checked above
-        leaders=names(args.leaders, known) if args.leaders else None,
-        pinned=names(args.pin, known),
-        pinned_voters=names(args.pin_voter, known),
-        forbidden=names(args.forbid, known),
-        non_voters=(*names(args.no_vote, known), *without_vote(args)),
-        diversity=(*diversity_from(args), *kept_diversity_from(args, instance)),
-        survive=args.survive,
-        decay=args.decay,
-        budget=args.budget,
-        cost_weight=args.cost_weight,
-        protocol=args.protocol,
-    )
+# --- method ----------------------------------------------------------------------------------
 
 
 class Limits(TypedDict):
@@ -494,7 +378,7 @@ class Limits(TypedDict):
 
 
 def limits_from(args: argparse.Namespace) -> Limits:
-    """Read the limits, the seed and the threads of :func:`add_limits`."""
+    """Read the limits, the seed and the threads of the arguments."""
     return Limits(
         time_limit=args.time_limit, gap_limit=args.gap, seed=args.seed, threads=args.threads
     )

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
+from placement.cli.options import Switch, add_options
 from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.io.assemble_instance import Demanded
     from placement.io.feeds.registry import RttReading
-
-__all__ = ["WORD", "add_prometheus", "read_prometheus", "refuse_prometheus"]
 
 WORD = "prometheus"
 """First argument of ``placement import`` for a server in the place of files."""
@@ -35,44 +34,23 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``placement import prometheus URL``."""
     group = parser.add_argument_group("Prometheus (import prometheus URL …)")
     group.add_argument(
-        "--preset",
-        metavar="NAME",
-        choices=_PRESETS,
+        "--preset", metavar="NAME", choices=_PRESETS,
         help=f"system whose metrics the server has: {', '.join(_PRESETS)}",
-    )
-    group.add_argument("--window", metavar="DURATION", help="time before --at (default 1d)")
-    group.add_argument("--at", metavar="TIME", help="end of the window, RFC 3339 (default: now)")
-    group.add_argument(
-        "--match",
-        action="append",
-        metavar="LABEL=VALUE",
-        help="only series with this label; also =~ with a regular expression; may be repeated",
-    )
-    group.add_argument(
-        "--region-label", metavar="LABEL", help="label with the region (default region)"
-    )
-    group.add_argument(
-        "--target-label",
-        metavar="LABEL",
-        help="label with the far end of a probe (default instance; of --rtt-query: target)",
-    )
-    group.add_argument(
-        "--bias",
-        type=types.number(above=True),
-        metavar="F",
-        help="known ratio of the metric to the RTT (default: of the preset, 1.5 for etcd)",
-    )
-    group.add_argument(
-        "--rtt-query",
-        metavar="PROMQL",
-        help="RTTs in seconds, with the labels of region and target",
-    )
-    group.add_argument(
-        "--ops-query",
-        action="append",
-        metavar="OPERATION=PROMQL",
-        help="operations in the window with the label of the region; may be repeated",
-    )
+    )  # fmt: skip
+    add_options(group,
+        Switch("--window", "DURATION", "time before --at (default 1d)"),
+        Switch("--at", "TIME", "end of the window, RFC 3339 (default: now)"),
+        Switch("--match", "LABEL=VALUE", "only series with this label; also =~ with a regular "
+            "expression; may be repeated", several=True),
+        Switch("--region-label", "LABEL", "label with the region (default region)"),
+        Switch("--target-label", "LABEL", "label with the far end of a probe (default "
+            "instance; of --rtt-query: target)"),
+        Switch("--bias", "F", "known ratio of the metric to the RTT (default: of the preset, "
+            "1.5 for etcd)", types.number(above=True)),
+        Switch("--rtt-query", "PROMQL", "RTTs in seconds, with the labels of region and target"),
+        Switch("--ops-query", "OPERATION=PROMQL", "operations in the window with the label of "
+            "the region; may be repeated", several=True),
+    )  # fmt: skip
 
 
 def refuse_prometheus(args: argparse.Namespace) -> None:

@@ -13,29 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from placement.errors import InputError
+from placement.errors import InputError, located, refused
+from placement.evaluation.moves import CurrentSites
 from placement.io.formats.document import Document
 from placement.model.constraints import majority
+from placement.model.protocols import Protocol
 from placement.support.checks import text, unique_names, whole
 
 if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.quorumstore import QuorumPlan
-
-__all__ = [
-    "FORMAT",
-    "ROLES",
-    "Deployment",
-    "Member",
-    "OpenReplicas",
-    "Role",
-    "SiteReplicas",
-    "deployment_document",
-    "deployment_from",
-    "deployment_of_plan",
-    "deployment_of_quorum_plan",
-    "load_deployment",
-]
 
 FORMAT = "replica-placement deployment"
 VERSION = 2
@@ -340,12 +327,9 @@ class Deployment:
             and self.open_of("non-voter") <= others
             and total <= votes + others
         ):
-            raise InputError(
-                "more open replicas than replicas without a place",
-                field="open",
-                value=total,
-                expected=f"at most {votes} voters and {others} others",
-            )
+            words = "more open replicas than replicas without a place"
+            expected = f"at most {votes} voters and {others} others"
+            raise InputError(words, field="open", value=total, expected=expected)
 
     @classmethod
     def of(
@@ -563,22 +547,26 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     InputError
         When the plan holds no configuration.
     """
-    if plan.configuration is None or plan.leader is None:
+    protocol = plan.problem.protocol
+    if plan.found and isinstance(protocol, Protocol) and protocol.name == "coordinated":
+        numbers = {key: int(protocol.parameters[key]) for key in "rw"}
+        held = dict.fromkeys(plan.replicas, 1)
+        return Deployment.of("plan", held, {}, leaders=(), commit=numbers["w"], read=numbers["r"])
+    if plan.configuration is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
     if plan.witnesses:
-        raise InputError(
-            "a deployment gives each voter a replica",
-            field="witnesses",
-            value=list(plan.witnesses),
-            expected="a plan without witnesses",
-        )
+        words = "a deployment gives each voter a replica"
+        expected = "a plan without witnesses"
+        raise InputError(words, field="witnesses", value=list(plan.witnesses), expected=expected)
     if plan.problem.demand.has_waits:
         raise InputError(
             "a deployment does not say what operations wait for",
             field="protocol",
             value=str(plan.problem.protocol or "operations with waits"),
-            expected="a plan for operations of the four coefficients, such as protocol raft",
+            expected="a plan for operations of the four coefficients, such as protocol raft; or "
+            "coordinated:r=2,w=2 for a store without a leader",
         )
+    assert plan.leader is not None  # without waits there is one
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
     return Deployment.of(
@@ -649,7 +637,7 @@ def deployment_from(document: Document) -> Deployment:
     if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
         raise document.refuse("ranks", "not a list of whole numbers", "a list of whole numbers")
     document.text("system")
-    try:
+    with located(document.source):
         return Deployment(
             held=tuple(map(_site, document.tables("sites"))),
             members=tuple(map(_member, document.tables("members"))),
@@ -657,8 +645,6 @@ def deployment_from(document: Document) -> Deployment:
             ranks=tuple(ranks),
             **document.fields(Deployment, _PLAIN),
         )
-    except InputError as error:
-        raise error if error.source else error.at(document.source) from None
 
 
 def _site(table: Document) -> SiteReplicas:
@@ -693,7 +679,7 @@ def _member(table: Document) -> Member:
 def load_deployment(
     path: str | os.PathLike[str],
 ) -> tuple[Deployment, Plan | QuorumPlan | None]:
-    """Read a deployment, or a plan as a deployment.
+    """Read a deployment, or a plan or a bare configuration as a deployment.
 
     Returns
     -------
@@ -719,13 +705,24 @@ def load_deployment(
             return deployment_of_plan(plan), plan
         except InputError as error:
             raise error.at(os.fspath(path)) from None
+    if {"leader", "voters", "replicas"} & {*document.values}:
+        document.only(("leader", "voters", "replicas"))
+        names = [document.names(key) for key in ("voters", "replicas")]
+        try:
+            here = CurrentSites(document.text("leader"), *names)
+        except InputError as error:
+            raise error.at(os.fspath(path)) from None
+        others = dict.fromkeys((site for site in here.replicas if site not in here.voters), 1)
+        votes = dict.fromkeys(here.voters, 1)
+        return Deployment.of("as written", votes, others, leaders=(here.leader,)), None
     if document.values.get("format") != FORMAT:
-        raise document.refuse("format", "a file of another kind", f"{PLAN!r} or {FORMAT!r}")
+        kinds = f"{PLAN!r} or {FORMAT!r}, or leader, voters and replicas"
+        raise document.refuse("format", "a file of another kind", kinds)
     return deployment_from(document), None
 
 
-def check_sites(deployment: Deployment, sites: Iterable[str]) -> None:
-    """Refuse a deployment that names a site which the instance does not have."""
+def check_sites(deployment: Deployment, sites: Iterable[str], source: str = "") -> None:
+    """Refuse a deployment (of a file) that names a site which the instance does not have."""
     known = set(sites)
     for what, names in (
         ("sites", [one.site for one in deployment.held]),
@@ -734,9 +731,5 @@ def check_sites(deployment: Deployment, sites: Iterable[str]) -> None:
     ):
         for name in names:
             if name not in known:
-                raise InputError(
-                    "unknown site",
-                    field=what,
-                    value=name,
-                    expected="a site of the instance (map other names with --localities)",
-                )
+                expected = "a site of the instance (map other names with --localities)"
+                raise refused(source, what, "unknown site", name, expected)

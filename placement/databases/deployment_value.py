@@ -33,8 +33,6 @@ from placement.model.instance import SITE_LEVEL, Instance
 from placement.plan import Plan, evaluate, objective_value
 from placement.problem import Problem
 
-__all__ = ["DeploymentValue", "evaluate_deployment"]
-
 _MOST_MOVES = 3
 
 
@@ -126,7 +124,7 @@ def evaluate_deployment(
     check_sites(deployment, instance.sites)
     if deployment.read is not None:
         raise UnsupportedError(
-            "a store without a leader is evaluated by `placement contingency quorum`, which takes "
+            "a store without a leader is evaluated by `placement lab quorum`, which takes "
             f"N = {deployment.replicas}, R = {deployment.read}, W = {deployment.quorum}"
         )
     if not deployment.voters:
@@ -139,14 +137,13 @@ def evaluate_deployment(
             "no voter may lead: there is nothing to evaluate"
             if not free
             else f"no voter that may lead has a place, and {free} replicas have none: any latency "
-            "is possible; add constraints for them (placement deployment lint)"
+            "is possible; add constraints for them (placement db lint)"
         )
     first = deployment.leaders[:1]
     tier = _tier(deployment, deployment.may_lead_at)
     if first and first[0] not in tier and not deployment.free_voters:
         raise UnsupportedError(
-            f"{first[0]} should lead and holds no voter that may (placement deployment lint says "
-            "more)"
+            f"{first[0]} should lead and holds no voter that may (placement db lint says more)"
         )
     copies = max(one.replicas for one in deployment.held)
     world = with_copies(instance, copies)
@@ -265,7 +262,7 @@ class _DeployedProblem:
             if len(able) < count:
                 raise UnsupportedError(
                     f"{count} voters without a place have {len(able)} possible places, with at "
-                    f"most {self.copies} replicas at a site: add constraints (placement deployment "
+                    f"most {self.copies} replicas at a site: add constraints (placement db "
                     "lint)"
                 )
             taken |= {*self._by_distance(able, leader)[:count]}

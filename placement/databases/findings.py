@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from placement.databases.localities import Localities
     from placement.model.instance import Instance
 
-__all__ = ["GOAL_OPEN", "Finding", "Findings", "Severity", "broken", "lint_deployment", "listed"]
-
 GOAL_OPEN = "survival-goal-not-known"
 """Rule of a goal that is neither met nor missed: free replicas decide."""
 

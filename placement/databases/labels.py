@@ -14,18 +14,8 @@ from dataclasses import dataclass, field, replace
 from placement.databases.deployment import Deployment, OpenReplicas, OpenRole
 from placement.databases.findings import Findings
 from placement.databases.localities import Localities
-from placement.databases.texts import refusal
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.languages.yaml_texts import YamlValue
-
-__all__ = [
-    "ConstraintClause",
-    "LabelTest",
-    "Labels",
-    "PlacedReplicas",
-    "RoleRule",
-    "deployment_of_rules",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ class Labels:
 
     def refuse(self, name: str, message: str, value: object, expected: str) -> InputError:
         """Return the error for a value of a field."""
-        return refusal(self.source, name, message, value, expected)
+        return refused(self.source, name, message, value, expected)
 
     def folded(self, key: str) -> str:
         """Return a key as the table writes it, where keys are compared without case."""

@@ -21,15 +21,6 @@ from types import MappingProxyType
 from placement.errors import InputError
 from placement.support.checks import text
 
-__all__ = [
-    "Localities",
-    "Locality",
-    "is_plain",
-    "load_localities",
-    "localities_template",
-    "name_refusals",
-]
-
 _MOST_NAMES = 10
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -96,12 +87,8 @@ class Localities:
                     "unknown site", field="site", value=row.site, expected="a site of the instance"
                 )
             if row.place in seen:
-                raise InputError(
-                    "given twice",
-                    field="locality",
-                    value=row.name,
-                    expected="one row for a name, or rows with different zones",
-                )
+                expected = "one row for a name, or rows with different zones"
+                raise InputError("given twice", field="locality", value=row.name, expected=expected)
             seen.add(row.place)
 
     @classmethod
@@ -197,17 +184,21 @@ def name_refusals(
     ]
 
 
-def localities_template(sites: Sequence[str]) -> str:
-    """Return a table of localities as CSV, to be corrected: a row for each site."""
-    rows = [["locality", "site"]]
-    taken: set[str] = set()
+def plain_names(sites: Sequence[str]) -> tuple[Locality, ...]:
+    """Return a name for each site with nothing in it that a constraint takes for a separator."""
+    rows: dict[str, Locality] = {}
     for number, site in enumerate(sites, 1):
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", site).strip("-_.").lower()[:60]
         name = site if is_plain(site) else plain or f"region-{number}"
-        while name in taken:
+        while name in rows:
             name += "x"
-        taken.add(name)
-        rows.append([name, site])
+        rows[name] = Locality(name, site)
+    return tuple(rows.values())
+
+
+def localities_template(sites: Sequence[str]) -> str:
+    """Return a table of localities as CSV, to be corrected: a row for each site."""
+    rows = [["locality", "site"], *([row.name, row.site] for row in plain_names(sites))]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

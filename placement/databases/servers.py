@@ -25,17 +25,6 @@ from placement.overtime.moves.move_steps import Kind, QuorumSizes, safe_steps, s
 if TYPE_CHECKING:
     from placement.overtime.moves.move_steps import MoveStep
 
-__all__ = [
-    "MovePath",
-    "Replica",
-    "Server",
-    "ServerMove",
-    "numbered_steps",
-    "path_between",
-    "server_refusals",
-    "written_servers",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Replica:
@@ -281,22 +270,16 @@ def written_servers(
         members.sort(key=lambda member: (not member.voter, member.role != ""))
         held = present.get(site, 0)
         if len(members) != held:
-            raise InputError(
-                f"the present deployment does not name its servers at {site}",
-                field="members",
-                value=len(members),
-                expected=f"{held} servers (read it with placement deployment read)",
-            )
+            words = f"the present deployment does not name its servers at {site}"
+            expected = f"{held} servers (read it with placement db read)"
+            raise InputError(words, field="members", value=len(members), expected=expected)
         free = [row.name for row in localities.of_site(site) if row.name not in taken]
         names = [*(member.name for member in members), *sorted(free, key=lambda n: n not in asked)]
         after, votes = (wanted[site].replicas, wanted[site].voters) if site in wanted else (0, 0)
         if len(names) < after:
-            raise InputError(
-                f"{site} should hold {after} replicas",
-                field="locality",
-                value=names,
-                expected=f"{after} servers in the table of localities",
-            )
+            words = f"{site} should hold {after} replicas"
+            expected = f"{after} servers in the table of localities"
+            raise InputError(words, field="locality", value=names, expected=expected)
         for number, name in enumerate(names[: max(held, after)]):
             running = members[number] if number < held else None
             role = asked[name].role if name in asked else running.role if running else ""

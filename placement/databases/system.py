@@ -18,27 +18,13 @@ from typing import TYPE_CHECKING, Literal
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
 from placement.databases.localities import Localities, name_refusals
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError, UnsupportedError, refused
 from placement.methods.options import Setting, all_settings
 from placement.support.checks import text
 from placement.support.entry_points import Group
 
 if TYPE_CHECKING:
     from placement.databases.servers import MovePath
-
-__all__ = [
-    "SHORT_NAMES",
-    "SYSTEMS",
-    "DatabaseSystem",
-    "Reading",
-    "Request",
-    "Script",
-    "Texts",
-    "available",
-    "load_system",
-    "read_deployment",
-    "write_deployment",
-]
 
 Texts = Sequence[tuple[str, str]]
 """Inputs: pairs of a file's name, for messages, and its content."""
@@ -88,13 +74,9 @@ class Request:
         found = [name for name in known if name == self.name] if self.name else list(known)
         if len(found) != 1:
             one, several = kinds
-            raise InputError(
-                f"no such {one}" if self.name else f"several {several}, or none",
-                source=source,
-                field="--database",
-                value=self.name,
-                expected="one of " + ", ".join(known) if known else f"{make} …",
-            )
+            words = f"no such {one}" if self.name else f"several {several}, or none"
+            expected = "one of " + ", ".join(known) if known else f"{make} …"
+            raise refused(source, "--database", words, self.name, expected)
         return found[0]
 
 
@@ -153,7 +135,7 @@ class DatabaseSystem:
         A deployment that is not refused, and the steps from the present one (None where it is not
         known) -> text. Reading the text again gives `said` of the deployment.
     says, cannot
-        What the configuration can and cannot say, for `placement export --list` and the page.
+        What the configuration can and cannot say, for `placement db export --list` and the page.
     validated
         On what the written text was tried, with version, or that it was not.
     refuses
@@ -200,11 +182,6 @@ class DatabaseSystem:
     named: tuple[str, str] = ("", "")
     servers: tuple[str, Callable[[str], object]] | None = None
 
-    @property
-    def names_servers(self) -> bool:
-        """Return whether the configuration names servers."""
-        return self.servers is not None
-
     def keeps(self, deployment: Deployment) -> Deployment:
         """Return what the configuration keeps of a deployment."""
         if self.said is not None:
@@ -215,10 +192,7 @@ class DatabaseSystem:
         return dataclasses.replace(deployment, leaders=leaders, ranks=())
 
     def request(
-        self,
-        localities: Localities,
-        name: str = "",
-        settings: Mapping[str, object] | None = None,
+        self, localities: Localities, name: str = "", settings: Mapping[str, object] | None = None
     ) -> Request:
         """Return the request with every setting present and checked.
 
@@ -300,10 +274,7 @@ def write_deployment(
 
     if present is None and (unchanged := _as_read(system, deployment, request)) is not None:
         return unchanged
-    reasons = [
-        *_common_refusals(deployment, system, request),
-        *system.refuses(deployment, request),
-    ]
+    reasons = [*_common_refusals(deployment, system, request), *system.refuses(deployment, request)]
     if reasons:
         raise UnsupportedError(
             f"{system.title} cannot express this placement: " + "; ".join(dict.fromkeys(reasons))

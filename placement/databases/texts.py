@@ -13,28 +13,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from placement.databases.system import Texts
-from placement.errors import InputError
+from placement.errors import refused
 from placement.io.formats.document import Document, parse_json
-
-__all__ = [
-    "check_keys",
-    "json_text",
-    "json_values",
-    "later",
-    "one_document",
-    "refusal",
-    "remark",
-    "remarked",
-    "with_later",
-]
 
 _LINE = re.compile(r"^\s*(?:--|#)\s*placement:\s*(\{.*\})\s*$", re.MULTILINE)
 _LATER = re.compile(r"^-- later: ", re.MULTILINE)
-
-
-def refusal(source: str, field: str, message: str, value: object, expected: str) -> InputError:
-    """Return the error for a value of a field in a file."""
-    return InputError(message, source=source, field=field, value=value, expected=expected)
 
 
 def json_text(value: object) -> str:
@@ -50,7 +33,7 @@ def json_values(texts: Texts) -> list[tuple[str, object]]:
 def one_document(source: str, value: object, expected: str, place: str = "") -> Document:
     """Return a value as a table of keys, or raise an InputError when it is none."""
     if not isinstance(value, dict):
-        raise refusal(source, place, "not a table of keys", value, expected)
+        raise refused(source, place, "not a table of keys", value, expected)
     return Document(source, place, value)
 
 

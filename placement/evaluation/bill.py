@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
 
-__all__ = ["MOST_PAIRS", "BillRow", "MonthlyBill", "bill_of", "bill_tables"]
-
 MOST_PAIRS = 8
 """Pairs of places that the tables of a bill show, those of the most money first."""
 
@@ -319,20 +317,14 @@ def _steps(name: str, given: object) -> tuple[tuple[float, float], ...]:
     try:
         steps = tuple((float(most), float(price)) for most, price in given)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
-        raise InputError(
-            "not a list of tiers",
-            field=f"tiers[{name!r}]",
-            value=given,
-            expected="pairs (GB per month, price per GB)",
-        ) from None
+        words = "not a list of tiers"
+        expected = "pairs (GB per month, price per GB)"
+        raise InputError(words, field=f"tiers[{name!r}]", value=given, expected=expected) from None
     limits = [most for most, _ in steps]
     if not steps or limits[-1] != math.inf or any(a >= b for a, b in itertools.pairwise(limits)):
-        raise InputError(
-            "tiers that do not ascend to one without a limit",
-            field=f"tiers[{name!r}]",
-            value=limits,
-            expected="ascending volumes in GB per month, the last infinite",
-        )
+        words = "tiers that do not ascend to one without a limit"
+        expected = "ascending volumes in GB per month, the last infinite"
+        raise InputError(words, field=f"tiers[{name!r}]", value=limits, expected=expected)
     for _, price in steps:
         number(price, f"tiers[{name!r}]")
     return steps

@@ -24,19 +24,6 @@ from placement.model.configuration import Configuration
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = [
-    "ClientLatency",
-    "LeaderValue",
-    "OperationLatency",
-    "QuorumMember",
-    "by_client",
-    "by_leader",
-    "by_operation",
-    "by_voter",
-    "objective_value",
-    "objective_values",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ClientLatency:

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
 
-__all__ = [
-    "CostModel",
-    "CostTerm",
-    "LinearCost",
-    "MonthlyVolumes",
-    "configuration_cost",
-    "cost_model",
-]
-
 _MILLION = 1e6
 
 
@@ -128,14 +119,6 @@ class LinearCost:
             _sum(self.voter, other.voter),
             _sum(self.nearest, other.nearest),
             _sum(self.witness, other.witness),
-        )
-
-    def with_votes_in_replicas(self) -> LinearCost:
-        """Return the function where every replica votes: a vote is part of the replica's price."""
-        if self.voter is None:
-            return self
-        return LinearCost(
-            self.constant, self.replica + self.voter, None, self.nearest, self.witness
         )
 
 
@@ -246,12 +229,9 @@ class CostModel:
         kinds = np.array([o.is_transaction for o in self._instance.operations])
         writes = self._instance.counts.sum(axis=0) @ kinds.astype(float)
         if not writes.any():
-            raise InputError(
-                "GB are written, but no client writes",
-                field="prices.written_gb",
-                value=total,
-                expected="counts of writes, or 0",
-            )
+            words = "GB are written, but no client writes"
+            expected = "counts of writes, or 0"
+            raise InputError(words, field="prices.written_gb", value=total, expected=expected)
         return np.asarray(total * (writes / writes.sum()))
 
     @cached_property
@@ -365,9 +345,9 @@ class CostModel:
             if term.replica is not None:
                 replica = replica + term.replica
             if term.voter is not None and term.voter.any():
-                voter = term.voter
+                voter = term.voter if voter is None else voter + term.voter
             if term.witness is not None and term.witness.any():
-                witness = term.witness
+                witness = term.witness if witness is None else witness + term.witness
         found = LinearCost(constant, replica, voter, self.nearest, witness)
         self._linear[leader] = found
         return found

@@ -31,8 +31,6 @@ from placement.model.constraints import GroupRule
 from placement.model.site_families import SiteSubset, subsets
 from placement.support.checks import FloatArray
 
-__all__ = ["least_total_wait"]
-
 
 def least_total_wait(
     waits: FloatArray,

@@ -43,8 +43,8 @@ and C as leader gives 1450. Without C nothing changes. The loss of B is the wors
 >>> plan = Configuration.of(0, voters=(0, 1, 2), replicas=(0, 1, 2))
 >>> [score_after(problem, plan, [lost]) for lost in range(3)]
 [{1: 950.0, 2: 1450.0}, {0: 1080.0}, {0: 480.0}]
->>> problem.objective.value(problem, plan)  # the worst loss: that of B
-1080.0
+>>> problem.objective.value(problem, plan)  # the worst loss: that of B, by operation
+108.0
 """
 
 from __future__ import annotations
@@ -69,21 +69,6 @@ from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
-
-__all__ = [
-    "Failure",
-    "Failures",
-    "Loss",
-    "Survivors",
-    "demand_after",
-    "failures",
-    "losses",
-    "moving_clients",
-    "score_after",
-    "scores_after_many",
-    "survivors",
-    "unnoticed",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +453,8 @@ def scores_after_many(
     for row, one in enumerate(configurations):
         if not unnoticed(problem, one, gone, clients_move=clients_move):
             alike.setdefault((len(one.replicas), len(one.voters)), []).append(row)
+    if not alike:
+        return found
     demand = demand_after(problem, gone) if clients_move else problem.demand
     client_rtt, site_rtt = demand.client_rtt.copy(), demand.site_rtt.copy()
     client_rtt[..., list(gone)] = site_rtt[..., list(gone)] = math.inf

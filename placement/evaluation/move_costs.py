@@ -28,8 +28,6 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
 
-__all__ = ["LinearLimit", "MoveCosts", "MoveFunction"]
-
 _TOLERANCE = 1e-9
 
 

@@ -32,8 +32,6 @@ from placement.support.checks import (
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["CurrentSites", "Moves", "RoleChanges", "SitePrice", "changes"]
-
 PRICES = ("add", "remove", "promote", "demote", "leader")
 """Parts of a move that have a price."""
 
@@ -151,23 +149,17 @@ class CurrentSites:
                     )
             chosen = [tuple(sites[s] for s in each) for each in (given.voters, given.replicas)]
             if not {given.leader, *given.voters} <= set(given.replicas):
-                raise InputError(
-                    "the leader or a voter holds no replica",
-                    field="current",
-                    value=given,
-                    expected="a leader that votes, and voters with replicas",
-                )
+                words = "the leader or a voter holds no replica"
+                expected = "a leader that votes, and voters with replicas"
+                raise InputError(words, field="current", value=given, expected=expected)
             return cls(sites[given.leader], *chosen)
         if isinstance(given, Mapping):
             keys = {"leader", "voters", "replicas"}
             if given.keys() != keys:
                 wrong = sorted(map(str, given.keys() ^ keys))
-                raise InputError(
-                    "missing or unknown keys of the present configuration",
-                    field="current",
-                    value=wrong,
-                    expected="leader, voters and replicas",
-                )
+                words = "missing or unknown keys of the present configuration"
+                expected = "leader, voters and replicas"
+                raise InputError(words, field="current", value=wrong, expected=expected)
             given = cls(given["leader"], given["voters"], given["replicas"])
         instance_of(
             given, CurrentSites, "current", "a Configuration, or leader, voters and replicas"
@@ -180,12 +172,9 @@ class CurrentSites:
         """Return the configuration on the site indices of an instance, or refuse unknown sites."""
         for site in self.replicas:
             if site not in instance.sites:
-                raise InputError(
-                    "unknown site in the present configuration",
-                    field="current.replicas",
-                    value=site,
-                    expected=suggest(site, instance.sites, "one of the sites"),
-                )
+                words = "unknown site in the present configuration"
+                expected = suggest(site, instance.sites, "one of the sites")
+                raise InputError(words, field="current.replicas", value=site, expected=expected)
         place = {name: s for s, name in enumerate(instance.sites)}
         voters = sorted(place[v] for v in self.voters)
         if not voters:
@@ -309,18 +298,12 @@ class Moves:
             return np.full(len(sites), float(given))
         for site in given:
             if site not in sites:
-                raise InputError(
-                    "price of an unknown site",
-                    field=f"moves.{name}",
-                    value=site,
-                    expected=suggest(site, sites, "one of the sites"),
-                )
+                words = "price of an unknown site"
+                expected = suggest(site, sites, "one of the sites")
+                raise InputError(words, field=f"moves.{name}", value=site, expected=expected)
         for site in sites:
             if site not in given:
-                raise InputError(
-                    "a site has no price",
-                    field=f"moves.{name}",
-                    value=site,
-                    expected="a price >= 0 for every site, or one number for all",
-                )
+                words = "a site has no price"
+                expected = "a price >= 0 for every site, or one number for all"
+                raise InputError(words, field=f"moves.{name}", value=site, expected=expected)
         return np.array([given[site] for site in sites], dtype=float)

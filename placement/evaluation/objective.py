@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = [
-    "MEAN_LATENCY",
-    "MeanLatency",
-    "Objective",
-    "ProofMethod",
-    "quorum_size",
-    "score_of",
-    "scores_of",
-    "values_one_by_one",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ProofMethod:
@@ -365,13 +354,6 @@ class MeanLatency:
 
 MEAN_LATENCY = MeanLatency()
 """The default objective."""
-
-
-def values_one_by_one(
-    objective: Objective, problem: Problem, configurations: Sequence[Configuration]
-) -> npt.NDArray[np.float64]:
-    """Values of many configurations by one evaluation each, shape (n,)."""
-    return np.array([objective.value(problem, one) for one in configurations], dtype=np.float64)
 
 
 def quorum_size(problem: Problem, configuration: Configuration) -> int:

@@ -22,8 +22,6 @@ from placement.model.configuration import Configuration
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["RuleOfThumb", "closest_to_writes", "rules_of_thumb", "smallest_quorum"]
-
 
 @dataclass(frozen=True, slots=True)
 class RuleOfThumb:

@@ -26,23 +26,6 @@ from placement.evaluation.waits.wait_latency import wait_latency, waits_score
 from placement.model.demand import Demand
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = [
-    "TIE",
-    "closest_first",
-    "cutoff",
-    "first_best",
-    "latency_by_client",
-    "leader_scores",
-    "nearest",
-    "operation_latency",
-    "overhead",
-    "quorum_latency",
-    "score",
-    "score_many",
-    "score_terms",
-    "wait_latencies",
-]
-
 TIE = 1e-12
 """Scores this close, relatively, are the same score."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ValueColumn", "ValueTable"]
-
 
 @dataclass(frozen=True, slots=True)
 class ValueColumn:
@@ -19,11 +17,17 @@ class ValueColumn:
         Decimals of the numbers; None: the column holds text.
     beyond
         Text in place of an infinite number.
+    unit
+        Unit behind each number of a text, and in the heading of a page: "%".
+    signed
+        Whether a text shows the sign of positive numbers.
     """
 
     name: str
     decimals: int | None = None
     beyond: str = "∞"
+    unit: str = ""
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ that every method names the same voters.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -23,20 +22,10 @@ from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
 from placement.evaluation.waits.wait_cases import case_wait
 from placement.evaluation.waits.wait_latency import wait_latency
-from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_families import SiteSubset, subsets
 from placement.support.checks import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    "best_voters",
-    "best_voters_of_each",
-    "by_answer_time",
-    "greedy_voters",
-    "greedy_waits",
-    "with_closest_voters",
-]
 
 
 def best_voters(
@@ -183,14 +172,6 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
     if demand.scenarios > 1:
         waits = _scenario_weights(demand) @ demand.site_rtt[:, leader]
     return tuple(ordered[closest_first(waits[ordered])].tolist())
-
-
-def with_closest_voters(demand: Demand, rules: Rules, best: Configuration) -> Configuration:
-    """Return a best configuration with the best voters that lie closest to its leader."""
-    voters = best_voters(demand, rules, best.leader, best.replicas)
-    if voters is None:
-        voters = by_answer_time(demand, best.leader, best.voters)
-    return dataclasses.replace(best, voters=voters)
 
 
 def greedy_waits(

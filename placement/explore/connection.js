@@ -25,3 +25,14 @@ export async function ask(kind, value, laneName, signal, progress) {
     }
   }
 }
+
+// Make an element: properties (a label under "label"), then what is in it.
+export function element(name, { label, ...properties } = {}, ...content) {
+  const made = Object.assign(document.createElement(name), properties);
+  if (label) { made.setAttribute("aria-label", label); }
+  made.append(...content);
+  return made;
+}
+export function button(words, onclick, label) {
+  return element("button", { type: "button", onclick, label }, words);
+}

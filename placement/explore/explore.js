@@ -1,19 +1,19 @@
 // State of the page, questions to the server, answers drawn. All markup in answers is made and
 // escaped by the server; names go into the page as text only.
-import { ask } from "./connection.js";
-import { connectPanels } from "./panels.js";
-import { STATUS, duration, moves, progressWords, signed } from "./words.js";
+import { ask, button, element } from "./connection.js";
+import { connectPanels, put } from "./panels.js";
 
 const root = document.documentElement;
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const lane = Array.from(crypto.getRandomValues(new Uint32Array(2))).join("-");
 const PATIENCE = 150;  // ms that a running question keeps its turn when the next one is ready
-const SITE_LISTS = { pinned: "problem", pinned_voters: "problem", forbidden: "problem", lost: "" };
+const SITE_LISTS = ["pin", "pin_voter", "forbid", "lost"];
 
 function fresh() {
+  if (data.start) { return JSON.parse(JSON.stringify(data.start)); }
   const most = data.sites.length;
-  return { problem: { replicas: Math.min(5, most), voters: Math.min(3, most) } };
+  return { replicas: Math.min(5, most), voters: Math.min(3, most) };
 }
 let state = fresh();
 let chosen = "";         // site whose rules the toolbar changes
@@ -26,6 +26,7 @@ let running = null;      // {controller, timer}
 let dirty = false;
 
 function changed() {
+  past();
   counts.asked += 1;
   root.dataset.asked = counts.asked;
   remember();
@@ -42,9 +43,8 @@ async function send() {
   dirty = false;
   const slow = setTimeout(() => status("wait", "searching …"), 300);
   try {
-    const answer = await ask("plan", { question: asked }, lane, turn.controller.signal, (report) => {
-      status("wait", "searching: " + progressWords(report));
-    });
+    const answer = await ask("plan", { question: asked, before: last && { ...last, question: null } }, lane, turn.controller.signal,
+      (report) => status("wait", "searching: " + report.words));
     if (answer) { draw(answer, asked, number, started); }
   } catch (error) {
     if (error.name !== "AbortError") { failed(error.message, number); }
@@ -73,25 +73,55 @@ function shown(number) {
   root.dataset.drawn = number;
 }
 
+// --- undo -------------------------------------------------------------------------------------
+const BURST = 400;       // ms within which changes, as of a slider, are one step
+const undone = { texts: [], now: "", at: 0 };
+
+function past() {
+  const text = JSON.stringify(state), time = performance.now();
+  if (text === undone.now) { return; }
+  if (undone.now && time - undone.at > BURST) { undone.texts.push(undone.now); }
+  undone.texts.splice(0, undone.texts.length - 200);
+  undone.at = undone.now ? time : -BURST;  // the first question is a step of its own
+  undone.now = text;
+  $("undo").disabled = !undone.texts.length;
+}
+function undo() {
+  if (!undone.texts.length) { return; }
+  undone.now = undone.texts.pop();
+  undone.at = performance.now();
+  $("undo").disabled = !undone.texts.length;
+  show(JSON.parse(undone.now));
+}
+$("undo").addEventListener("click", undo);
+document.addEventListener("keydown", (event) => {
+  const typing = /^(text|number)$/.test(event.target.type || "");
+  if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) { undo(); event.preventDefault(); }
+});
+
 // --- an answer --------------------------------------------------------------------------------
 const map = document.querySelector("svg.map");
 
 function draw(answer, asked, number, started) {
   $("problem").textContent = "";
-  status(answer.status, STATUS[answer.status] || answer.status);
-  $("took").textContent = answer.question + " · search " + duration(answer.seconds);
+  status(answer.status, answer.badge);
+  $("took").textContent = answer.asked;
+  const onMap = map.contains(document.activeElement);
   for (const [layer, content] of Object.entries(answer.html.map)) {
     map.querySelector("g." + layer).innerHTML = content;
   }
-  for (const panel of ["facts", "table", "clients"]) { $(panel).innerHTML = answer.html[panel]; }
-  difference(last, answer);
+  for (const panel of ["facts", "table", "clients"]) { put($(panel), answer.html[panel]); }
+  $("difference").textContent = answer.difference;
+  if (!state.shares) { data.shares = answer.shares; mixFields(); }
+  if (JSON.stringify(asked.keep) === JSON.stringify(state.keep)) { limitBars(answer.limits); }
   $("command").textContent = answer.command;
   $("cannot").textContent = answer.cannot.length
     ? "The command line has no option for " + answer.cannot.join(", ") + ": use the Python lines." : "";
   $("python").textContent = answer.python;
-  answer.asked = asked;
-  last = answer;
+  const { leader, voters, replicas, mean_latency_ms, cost, currency } = answer;
+  last = { leader, voters, replicas, mean_latency_ms, cost, currency, question: asked };
   marks();
+  if (onMap && chosen) { focusMark(); }
   const mark = chosen && map.querySelector(".sites .chosen");
   $("story").textContent = mark ? mark.dataset.story : "";
   shown(number);
@@ -100,29 +130,13 @@ function draw(answer, asked, number, started) {
   });
 }
 
-function difference(before, after) {
-  const line = $("difference");
-  if (!before || before.mean_latency_ms === null || after.mean_latency_ms === null) { line.textContent = ""; return; }
-  const parts = [], slower = after.mean_latency_ms - before.mean_latency_ms;
-  if (Math.abs(slower) >= 0.005) { parts.push(signed(slower, "ms", 2)); }
-  if (after.cost !== null && before.cost !== null && Math.abs(after.cost - before.cost) >= 0.005) {
-    parts.push(signed(after.cost - before.cost, after.currency, 2));
-  }
-  const words = moves(before, after);
-  line.textContent = parts.length || words
-    ? "Against the plan before: " + (parts.join(", ") || "same latency") + (words ? ": " + words : "")
-    : "The plan before stays.";
-}
-
 // --- the map ----------------------------------------------------------------------------------
 function siteNames() { return data.sites.concat((state.sites || []).map((site) => site.name)); }
 
 function marks() {
   const names = siteNames();
-  const lists = state.problem;
-  const set = (list) => new Set(list || []);
-  const forbidden = set(lists.forbidden), lost = set(state.lost);
-  const ruled = new Set([...(lists.pinned || []), ...(lists.pinned_voters || []), lists.leader]);
+  const forbidden = new Set(listOf("forbid")), lost = new Set(listOf("lost"));
+  const ruled = new Set([...listOf("pin"), ...listOf("pin_voter"), state.leader]);
   let first = true;
   map.querySelectorAll(".sites [data-index]").forEach((mark) => {
     const name = names[Number(mark.dataset.index)];
@@ -143,11 +157,11 @@ function choose(name, focus) {
   chosen = name;
   marks();
   $("site").value = name;
-  if (focus) {
-    const mark = map.querySelector('.sites [data-index="' + siteNames().indexOf(name) + '"]');
-    if (mark) { mark.focus(); }
-  }
+  if (focus) { focusMark(); }
   extras();
+}
+function focusMark() {
+  map.querySelector('.sites [data-index="' + siteNames().indexOf(chosen) + '"]')?.focus();
 }
 
 map.addEventListener("click", (event) => {
@@ -167,37 +181,45 @@ map.addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   if (step) { choose(names[(at + step + names.length) % names.length], true); event.preventDefault(); }
   if (event.key === "Enter" || event.key === " ") { choose(names[at], true); event.preventDefault(); }
+  const rule = ruleButtons.find((button) => button.getAttribute("aria-keyshortcuts") === event.key);
+  if (rule && !event.ctrlKey && !event.metaKey) { choose(names[at], true); rule.click(); }
 });
-for (const kind of ["mouseover", "focusin"]) {
-  map.addEventListener(kind, (event) => {
-    const mark = event.target.closest("[data-story]");
-    if (mark) { $("story").textContent = mark.dataset.story; }
-  });
-}
-$("reads").addEventListener("change", () => map.classList.toggle("show-reads", $("reads").checked));
 
 async function addSite(event) {
   const box = map.getBoundingClientRect(), view = map.viewBox.baseVal;
   const point = { x: (event.clientX - box.left) / box.width * view.width,
                   y: (event.clientY - box.top) / box.height * view.height };
-  setAdding(false);
   try {
     const place = await ask("place", point, lane + "-place");
-    if (!place) { return; }
-    let number = 1;
-    while (siteNames().includes("New site " + number)) { number += 1; }
-    const name = "New site " + number;
-    state.sites = (state.sites || []).concat([{ name, lat: place.lat, lon: place.lon }]);
-    fill();
-    choose(name);
-    changed();
+    if (place) { addAt(place.lat, place.lon); }
   } catch (error) { $("problem").textContent = error.message; }
 }
+function addAt(lat, lon) {
+  setAdding(false);
+  let number = 1;
+  while (siteNames().includes("New site " + number)) { number += 1; }
+  const name = "New site " + number;
+  state.sites = (state.sites || []).concat([{ name, lat, lon }]);
+  fill();
+  choose(name);
+  changed();
+}
+$("where").addEventListener("keydown", (event) => {
+  if (event.key === "Escape") { setAdding(false); $("add").focus(); }
+  if (event.key !== "Enter") { return; }
+  const [lat, lon, more] = $("where").value.split(/[,;\s]+/).filter(Boolean).map(Number);
+  if (more === undefined && Math.abs(lat) <= 90 && Math.abs(lon) <= 180) { addAt(lat, lon); $("site").focus(); } else {
+    $("problem").textContent = "No place: latitude and longitude in degrees, such as 48.9, 2.4";
+  }
+});
 
 function setAdding(on) {
   adding = on;
   $("add").setAttribute("aria-pressed", String(on));
   map.classList.toggle("adding", on);
+  $("where").hidden = !on;
+  $("where").value = "";
+  if (on) { $("where").focus(); }
 }
 $("add").addEventListener("click", () => {
   const own = (state.sites || []).findIndex((site) => site.name === chosen);
@@ -205,8 +227,8 @@ $("add").addEventListener("click", () => {
   const name = chosen;
   state.sites.splice(own, 1);
   if (!state.sites.length) { delete state.sites; }
-  for (const rule of Object.keys(SITE_LISTS)) { drop(rule, name); }
-  if (state.problem.leader === name) { delete state.problem.leader; }
+  for (const rule of SITE_LISTS) { drop(rule, name); }
+  if (state.leader === name) { delete state.leader; }
   chosen = "";
   fill();
   changed();
@@ -215,14 +237,14 @@ $("add").addEventListener("click", () => {
 // --- rules of a site --------------------------------------------------------------------------
 const ruleButtons = Array.from(document.querySelectorAll("[data-rule]"));
 
-function listOf(rule) { return (SITE_LISTS[rule] ? state.problem : state)[rule] || []; }
+// a list of one text may be a text alone, as in a file
+function listOf(key) { return [].concat(state[key] ?? []); }
 function drop(rule, name) {
-  const home = SITE_LISTS[rule] ? state.problem : state;
-  const rest = (home[rule] || []).filter((other) => other !== name);
-  if (rest.length) { home[rule] = rest; } else { delete home[rule]; }
+  const rest = listOf(rule).filter((other) => other !== name);
+  if (rest.length) { state[rule] = rest; } else { delete state[rule]; }
 }
 function has(rule, name) {
-  return rule === "leader" ? state.problem.leader === name : listOf(rule).includes(name);
+  return rule === "leader" ? state.leader === name : listOf(rule).includes(name);
 }
 
 function toolbar() {
@@ -239,31 +261,28 @@ ruleButtons.forEach((button) => button.addEventListener("click", () => {
   const rule = button.dataset.rule;
   const on = !has(rule, chosen);
   if (rule === "leader") {
-    if (on) { state.problem.leader = chosen; } else { delete state.problem.leader; }
+    if (on) { state.leader = chosen; } else { delete state.leader; }
   } else {
     drop(rule, chosen);
-    if (on) { (SITE_LISTS[rule] ? state.problem : state)[rule] = listOf(rule).concat([chosen]); }
+    if (on) { state[rule] = listOf(rule).concat([chosen]); }
   }
-  if (on && rule === "forbidden") {
-    drop("pinned", chosen); drop("pinned_voters", chosen);
-    if (state.problem.leader === chosen) { delete state.problem.leader; }
-  } else if (on && rule !== "lost") { drop("forbidden", chosen); }
+  if (on && rule === "forbid") {
+    drop("pin", chosen); drop("pin_voter", chosen);
+    if (state.leader === chosen) { delete state.leader; }
+  } else if (on && rule !== "lost") { drop("forbid", chosen); }
   marks();
   changed();
 }));
 $("site").addEventListener("change", () => choose($("site").value));
 
 // --- fields -----------------------------------------------------------------------------------
-// Fields that hold a key of the question say which: "problem.quorum". An empty one leaves it out.
+// Fields that hold a key of the question say which. An empty one leaves it out.
 const keyed = Array.from(document.querySelectorAll("[data-key]"));
-function placeOf(field) {
-  const key = field.dataset.key.split(".").pop();
-  return [field.dataset.key === key ? state : state.problem, key];
-}
 keyed.forEach((field) => field.addEventListener("input", () => {
-  const [home, key] = placeOf(field);
+  const key = field.dataset.key;
   const value = field.type === "number" ? field.valueAsNumber : field.value;
-  if (value !== "" && !Number.isNaN(value)) { home[key] = value; } else if (field.required) { return; } else { delete home[key]; }
+  if (value !== "" && !Number.isNaN(value)) { state[key] = value; } else if (field.required) { return; }
+  else { delete state[key]; }
   changed();
 }));
 $("minimise").addEventListener("change", () => {
@@ -271,24 +290,52 @@ $("minimise").addEventListener("change", () => {
   fill();
   changed();
 });
-$("limits").addEventListener("change", () => {
-  const limits = $("limits").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  state.keep = limits.length ? limits : undefined;
+function limitRows(more) {
+  const list = $("limits"), texts = listOf("keep").concat(more ? [""] : []);
+  list.textContent = "";
+  texts.forEach((text, k) => {
+    const field = element("input", { type: "text", value: text, placeholder: "p99(writes) <= 150 ms", label: "Limit " + (k + 1) });
+    field.addEventListener("change", () => limit(k, field.value.trim()));
+    list.append(element("li", {}, field, button("✕", () => limit(k, ""), "Remove limit " + (k + 1)),
+      element("input", { type: "range", hidden: true, label: "Value of limit " + (k + 1) }), element("small")));
+  });
+  if (more) { list.querySelector("li:last-child input").focus(); }
+}
+// The bar of each limit: its handle is the limit, its filled part the value of the plan.
+function limitBars(limits) {
+  limits.forEach((limit, k) => {
+    const row = $("limits").children[k], [field, , bar, now] = row.children;
+    if (document.activeElement !== bar || bar.hidden) {
+      const top = limit.unit === "%" ? 100 : 2 * Math.max(limit.bound, limit.value || 0) || 1;
+      bar.max = Number(top.toPrecision(2));
+      bar.step = limit.unit === "%" ? 0.1 : 10 ** Math.floor(Math.log10(top) - 2);
+      bar.value = limit.bound;
+      bar.hidden = false;
+    }
+    const unit = limit.unit ? " " + limit.unit : "";
+    bar.oninput = () => {
+      field.value = limit.measure + " " + limit.sign + " " + Number(bar.value) + unit;
+      state.keep = listOf("keep").with(k, field.value);
+      changed();
+    };
+    bar.setAttribute("aria-valuetext", bar.value + unit);
+    bar.style.setProperty("--now", 100 * Math.min(1, (limit.value || 0) / bar.max) + "%");
+    now.textContent = limit.value === null ? limit.words : "now " + limit.words;
+  });
+}
+function limit(k, text) {
+  const limits = listOf("keep");
+  limits.splice(k, 1, ...(text ? [text] : []));
+  if (limits.length) { state.keep = limits; } else { delete state.keep; }
   fill();
   changed();
-});
+}
+$("add-limit").addEventListener("click", () => limitRows(true));
 // whether a measure needs distributions of RTTs
 function late() {
-  const texts = [state.minimise || "", ...(state.keep || [])];
-  return state.percentile !== undefined || texts.some((text) => /^\s*(p\d|within)/.test(text));
+  const texts = [state.minimise || "", ...listOf("keep")];
+  return texts.some((text) => /^\s*(p\d|within)/.test(text));
 }
-$("goal").addEventListener("change", () => {
-  if ($("goal").value === "percentile") { state.percentile = 99; state.spread = data.spread; } else {
-    delete state.percentile; delete state.spread;
-  }
-  fill();
-  changed();
-});
 if ($("interval")) {
   $("interval").addEventListener("input", () => {
     const at = Number($("interval").value);
@@ -306,26 +353,24 @@ function intervalWords() {
 
 // moves from the configuration that runs today
 $("runs").addEventListener("click", () => {
-  if (state.problem.current) { delete state.problem.current; delete state.problem.moves; }
-  else if (last && last.leader) {
-    state.problem.current = { leader: last.leader, voters: last.voters, replicas: last.replicas };
+  const rest = listOf("keep").filter((text) => !/^\s*(changes|copied)/.test(text));
+  if (state.current) {
+    ["current", "max_moves", "move_price", "move_horizon", "copy_gb", "replica_gb"].forEach((key) => delete state[key]);
+    state.keep = rest;
+  } else if (last && last.leader) {
+    state.current = { leader: last.leader, voters: last.voters, replicas: last.replicas };
+    state.keep = rest.concat(["changes <= 2"]);
   } else { return; }
+  if (!state.keep.length) { delete state.keep; }
   fill();
   changed();
 });
-$("changes").addEventListener("input", () => {
-  const most = $("changes").valueAsNumber;
-  if (Number.isNaN(most)) { delete state.problem.moves; } else { state.problem.moves = { at_most: most }; }
-  changed();
-});
 function presentWords() {
-  const current = state.problem.current;
+  const current = state.current;
   $("present").textContent = current
     ? "Today: leader " + current.leader + "; replicas " + current.replicas.join(", ") + "."
     : "Say which plan runs today to limit what changes.";
   $("runs").textContent = current ? "No plan runs today" : "The shown plan runs today";
-  $("changes").disabled = !current;
-  $("changes").value = state.problem.moves && state.problem.moves.at_most !== undefined ? state.problem.moves.at_most : "";
 }
 
 // operation mix
@@ -333,12 +378,19 @@ const shares = Array.from(document.querySelectorAll("[data-operation]"));
 shares.forEach((field) => field.addEventListener("input", () => {
   const values = shares.map((one) => Number(one.value));
   if (values.some((value) => value > 0)) {
-    state.mix = Object.fromEntries(shares.map((one, k) => [one.dataset.operation, values[k]]));
+    state.shares = Object.fromEntries(shares.map((one, k) => [one.dataset.operation, values[k]]));
   }
   mixWords();
   changed();
 }));
-$("mix-reset").addEventListener("click", () => { delete state.mix; fill(); changed(); });
+$("mix-reset").addEventListener("click", () => { delete state.shares; fill(); changed(); });
+function mixFields() {
+  shares.forEach((one) => {
+    const name = one.dataset.operation;
+    one.value = state.shares ? state.shares[name] || 0 : 100 * data.shares[name];
+  });
+  mixWords();
+}
 function mixWords() {
   const sum = shares.reduce((total, one) => total + Number(one.value), 0) || 1;
   shares.forEach((one) => {
@@ -349,12 +401,7 @@ function mixWords() {
 }
 
 // demand
-function option(value, words) {
-  const item = document.createElement("option");
-  item.value = value;
-  item.textContent = words;
-  return item;
-}
+const option = (value, words) => element("option", { value }, words);
 const demandOf = $("demand-of");
 Object.keys(data.regions).forEach((name) => demandOf.append(option("region " + name, name)));
 data.clients.forEach((name, k) => demandOf.append(option("client " + k, name)));
@@ -364,7 +411,7 @@ function demandClients() {
   return (data.regions[value.slice(7)] || []).map((k) => data.clients[k]);
 }
 function showFactor() {
-  const names = demandClients(), factors = names.map((name) => (state.demand || {})[name] ?? 1);
+  const names = demandClients(), factors = names.map((name) => (state.scale_demand || {})[name] ?? 1);
   const same = factors.every((factor) => factor === factors[0]);
   $("factor").value = same && factors.length ? factors[0] : 1;
   factorWords();
@@ -376,66 +423,49 @@ function factorWords() {
 }
 demandOf.addEventListener("change", showFactor);
 $("factor").addEventListener("input", () => {
-  const factor = Number($("factor").value), demand = Object.assign({}, state.demand);
+  const factor = Number($("factor").value), demand = Object.assign({}, state.scale_demand);
   demandClients().forEach((name) => {
     if (factor === 1) { delete demand[name]; } else { demand[name] = factor; }
   });
-  if (Object.keys(demand).length) { state.demand = demand; } else { delete state.demand; }
+  if (Object.keys(demand).length) { state.scale_demand = demand; } else { delete state.scale_demand; }
   factorWords();
   chips();
   changed();
 });
 function chips() {
-  const list = $("factors");
-  list.textContent = "";
-  const entries = Object.entries(state.demand || {});
-  entries.slice(0, 12).forEach(([name, factor]) => {
-    const item = document.createElement("li"), button = document.createElement("button");
-    item.textContent = name + " × " + factor;
-    button.type = "button";
-    button.textContent = "✕";
-    button.setAttribute("aria-label", "Demand of " + name + " as it is");
-    button.addEventListener("click", () => {
-      delete state.demand[name];
-      if (!Object.keys(state.demand).length) { delete state.demand; }
+  const entries = Object.entries(state.scale_demand || {}), more = entries.length - 12;
+  $("factors").replaceChildren(...entries.slice(0, 12).map(([name, factor]) => element("li", {}, name + " × " + factor,
+    button("✕", () => {
+      delete state.scale_demand[name];
+      if (!Object.keys(state.scale_demand).length) { delete state.scale_demand; }
       chips();
       showFactor();
       changed();
-    });
-    item.append(button);
-    list.append(item);
-  });
-  if (entries.length > 12) {
-    const item = document.createElement("li");
-    item.textContent = "and " + (entries.length - 12) + " more";
-    list.append(item);
-  }
+    }, "Demand of " + name + " as it is"))), ...(more > 0 ? [element("li", {}, "and " + more + " more")] : []));
 }
 
 // all controls from the state
 function fill() {
   keyed.forEach((field) => {
-    const [home, key] = placeOf(field);
-    field.value = typeof home[key] === "object" ? "" : home[key] ?? "";
+    const key = field.dataset.key, value = state[key], several = field.required && typeof value !== "number";
+    field.value = several ? "" : value ?? (key === "spread" ? data.spread : "");
+    if (field.required) { field.placeholder = several ? String(value ?? "all").replace("..", " to ") : ""; }
   });
-  $("goal").value = state.percentile === undefined ? "mean" : "percentile";
   $("minimise").value = state.minimise ?? "";
-  $("limits").value = (state.keep || []).join("\n");
-  $("percentile-field").hidden = state.percentile === undefined;
+  limitRows();
   $("spread-field").hidden = !late();
-  if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }
+  if ($("interval")) {
+    $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0;
+    $("interval-field").hidden = Boolean(state.counts);
+  }
   intervalWords();
   presentWords();
-  shares.forEach((one) => {
-    const name = one.dataset.operation;
-    one.value = state.mix ? state.mix[name] || 0 : 100 * data.operations[name];
-  });
-  mixWords();
-  const sites = $("site");
-  sites.textContent = "";
-  sites.append(option("", "choose here or on the map"));
-  siteNames().slice().sort((a, b) => a.localeCompare(b)).forEach((name) => sites.append(option(name, name)));
-  sites.value = chosen;
+  $("table-of-demand").textContent = state.counts ? "Demand of " + state.counts.name + "."
+    : "Drop a CSV (client, operation, count) on the page for another demand.";
+  mixFields();
+  const names = siteNames().slice().sort((a, b) => a.localeCompare(b));
+  $("site").replaceChildren(option("", "choose here or on the map"), ...names.map((name) => option(name, name)));
+  $("site").value = chosen;
   chips();
   showFactor();
   marks();
@@ -452,7 +482,7 @@ function read() {
   if (location.hash.length < 2) { return false; }
   try {
     const found = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-    if (!found || typeof found.problem !== "object" || found.problem === null) { throw new Error("no problem"); }
+    if (!found || typeof found !== "object" || !("replicas" in found)) { throw new Error("no replicas"); }
     state = found;
     chosen = "";
     return true;
@@ -473,13 +503,6 @@ $("link").addEventListener("click", async () => {
 });
 $("reset").addEventListener("click", () => show(fresh()));
 
-// --- theme ------------------------------------------------------------------------------------
-$("theme").addEventListener("click", () => {
-  const dark = root.dataset.theme ? root.dataset.theme === "dark"
-    : window.matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-});
-
 function show(question) {
   state = JSON.parse(JSON.stringify(question));
   chosen = "";
@@ -490,7 +513,18 @@ const { extras, stopExtras } = connectPanels({
   root, $, lane, show,
   last: () => last, chosen: () => chosen, state: () => state, busy: () => Boolean(running),
   drawn: () => counts.drawn,
-  take(changes) { Object.assign(state.problem, changes); fill(); changed(); },
+  take(point) {
+    Object.assign(state, point.question);
+    if (point.limit) { state.keep = listOf("keep").filter((text) => !/^\s*cost/.test(text)).concat([point.limit]); }
+    fill();
+    changed();
+  },
+  demand(counts) {
+    state.counts = counts;
+    ["interval", "shares", "scale_demand"].forEach((key) => delete state[key]);
+    fill();
+    changed();
+  },
 });
 
 read();

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from placement.databases.deployment import deployment_of_plan
-from placement.databases.localities import Localities, Locality
+from placement.databases.localities import Localities, load_localities, plain_names
 from placement.databases.system import load_system, write_deployment
 from placement.errors import InputError
-from placement.explore.answers import answer_document
-from placement.explore.question import Origin, Question, command_line, python_lines, read_question
+from placement.explore.answers import answer_document, difference
+from placement.explore.question import (
+    PageQuestion,
+    asked_question,
+    page_question,
+    python_lines,
+    question_file,
+    read_question,
+)
 from placement.explore.second_looks import compared, curve, front, tail, why
-from placement.io.formats.document import encode_json
+from placement.io.formats.document import Document, encode_json
 from placement.io.leader_plan_document import plan_document
 from placement.methods.options import Progress
 from placement.methods.registry import solve
 from placement.model.instance import Instance
 from placement.plan import Plan
+from placement.question import Question, question_from
 from placement.report import report_html
 from placement.report.map.map_view import Ground, ground_of
+from placement.report.plan_page import clients_table
 from placement.support.checks import elements, number, text
-
-__all__ = ["FORMATS", "JOBS", "Explorer", "Listener", "plan_file", "run_job"]
-
 
 # --- files of a plan, made in memory ------------------------------------------------------------
 
-FORMATS = ("plan", "report", "export")
+FORMATS = ("plan", "report", "export", "question")
 """Kinds of files."""
 
 
@@ -45,10 +51,8 @@ def plan_file(plan: Plan, format: str, system: str, database: str) -> dict[str, 
     format
         "plan": the plan with its certificate and the instance inside, as ``placement check`` reads
         it; "report": the HTML page; "export": statements for a database.
-    system
-        Name of the database system, for "export".
-    database
-        Name of the database, for "export".
+    system, database
+        Names of the database system and of the database, for "export".
 
     Raises
     ------
@@ -66,33 +70,20 @@ def plan_file(plan: Plan, format: str, system: str, database: str) -> dict[str, 
         text = encode_json(document).decode("utf-8")
         return {"name": "plan.json", "type": "application/json", "text": text}
     found = load_system(system)
-    rows = _plain_names(plan.problem.instance.sites)
-    request = found.request(Localities(plan.problem.instance.sites, rows), database)
+    sites = plan.problem.instance.sites
+    known = load_localities(None, sites).rows
+    called = {row.site for row in known}
+    rows = [*known, *plain_names([site for site in sites if site not in called])]
+    request = found.request(Localities(sites, tuple(rows)), database)
     script = write_deployment(found, deployment_of_plan(plan), request, None)
     renamed = tuple(f"The site {row.site} is written {row.name}." for row in rows
-                    if row.site in plan.replicas)  # fmt: skip
+                    if row.site in plan.replicas and row.site != row.name)  # fmt: skip
     return {
         "name": f"{found.name}.txt",
         "type": "text/plain",
         "text": script.text,
         "notes": [*script.notes, *renamed],
     }
-
-
-def _plain_names(sites: Sequence[str]) -> tuple[Locality, ...]:
-    """Return a name of letters, digits, ``_``, ``.`` and ``-`` for each site that needs one."""
-    rows: dict[str, Locality] = {}
-    for site in sites:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", site).strip("-_.")[:60] or "site"
-        if name == site:
-            continue
-        free = next(
-            other
-            for other in itertools.chain([name], (f"{name}-{k}" for k in itertools.count(2)))
-            if other not in rows and other not in sites
-        )
-        rows[free] = Locality(free, site)
-    return tuple(rows.values())
 
 
 Listener = Callable[[Progress], None]
@@ -112,29 +103,32 @@ class Explorer:
         Sites, clients, RTTs and demand; where they came from.
     time_limit
         Most seconds of a search.
+    start
+        Question that the page opens on; None: five replicas, three voters.
     """
 
     instance: Instance
-    origin: Origin
+    origin: Question
     time_limit: float = 30.0
+    start: Mapping[str, object] | None = None
 
     @cached_property
     def ground(self) -> Ground:
         """Ground of every map."""
         return ground_of(self.instance)
 
-    def question(self, value: object) -> Question:
+    def question(self, value: object) -> PageQuestion:
         """Read a question."""
         return read_question(value, self.instance)
 
-    def solve(self, question: Question, listen: Listener | None = None) -> Plan:
+    def solve(self, question: PageQuestion, listen: Listener | None = None) -> Plan:
         """Return the plan of a question, within the limit of the question and of the server.
 
         `listen` gets the reports of the search with incumbent and bound in ms.
         """
         limit = self.time_limit
-        if question.time_limit is not None:
-            limit = min(limit, question.time_limit)
+        if question.asked.time_limit is not None:
+            limit = min(limit, question.asked.time_limit)
         problem = question.problem
 
         def report(progress: Progress) -> None:
@@ -143,7 +137,7 @@ class Explorer:
                 incumbent, bound = (problem.objective.in_ms(problem, value) for value in values)
                 listen(dataclasses.replace(progress, incumbent=incumbent, bound=bound))
 
-        return solve(problem, question.method, time_limit=limit, progress=report)
+        return solve(problem, question.asked.method, time_limit=limit, progress=report)
 
 
 def _of_question(
@@ -153,7 +147,12 @@ def _of_question(
     question = explorer.question(value.get("question"))
     if kind in ("curve", "front"):
         return (curve if kind == "curve" else front)(question.problem)
+    if kind == "file" and value.get("format") == "question":
+        written = question_file(question, explorer.origin)
+        return {"name": "question.toml", "type": "application/toml", "text": written}
     plan = explorer.solve(question, listen)
+    if kind == "everyone":
+        return {"html": clients_table(plan)}
     if kind == "tail":
         return tail(question, plan)
     if kind == "why":
@@ -163,10 +162,13 @@ def _of_question(
         form = text(value.get("format"), "format", choices=FORMATS)
         system = text(value.get("system") or "none", "system")
         return plan_file(plan, form, system, text(value.get("database") or "app", "database"))
-    command, cannot = command_line(question, explorer.origin)
+    asked, cannot = asked_question(question, explorer.origin)
+    before = value.get("before")
+    known = Document("before", "", before if isinstance(before, dict) else {})
     return {
         **answer_document(question, plan, explorer.ground),
-        "command": command,
+        "difference": difference(known, plan),
+        "command": shlex.join(["placement", "solve", *asked.words()]),
         "cannot": list(cannot),
         "python": python_lines(question, explorer.origin),
     }
@@ -190,7 +192,23 @@ def _place(explorer: Explorer, value: Mapping[str, object]) -> Answer:
     return {"lat": round(place[0], 3), "lon": round(place[1], 3)}
 
 
-JOBS = ("plan", "tail", "why", "curve", "front", "compare", "file", "place")
+def _load(explorer: Explorer, value: Mapping[str, object]) -> Answer:
+    """Return the question of a file that the user opened."""
+    source, words = "question.toml", text(value.get("text"), "text")
+    try:
+        values = tomllib.loads(words)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not TOML ({error})", source=source) from None
+    asked = question_from(values, source=source)
+    if asked.instance not in (None, explorer.origin.instance):
+        raise InputError(
+            "a question about another instance", source=source, field="instance",
+            value=asked.instance, expected=repr(explorer.origin.instance),
+        )  # fmt: skip
+    return {"question": page_question(asked, explorer.instance, files=False)}
+
+
+JOBS = ("plan", "tail", "why", "curve", "front", "everyone", "compare", "file", "place", "load")
 """Kinds of jobs."""
 
 
@@ -218,6 +236,8 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
         raise InputError("not an object", field=kind, expected="named keys")
     if kind == "place":
         return _place(explorer, value)
+    if kind == "load":
+        return _load(explorer, value)
     if kind == "compare":
         return _compare(explorer, value, listen)
     return _of_question(explorer, kind, value, listen)

@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from placement.databases.system import available
+from placement.explore.answers import operation_shares
 from placement.explore.jobs import Explorer
 from placement.explore.question import DEFAULT_SPREAD
 from placement.model.instance import Instance
 from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.map.map_view import map_view
 from placement.report.map.svg_map import LEGEND, map_legend, svg_map
-from placement.report.page import style_sheet
+from placement.report.page import report_script, style_sheet
 
-__all__ = ["page_files"]
-
-
-_SCRIPTS = ("connection.js", "explore.js", "panels.js", "words.js")
+_SCRIPTS = ("connection.js", "explore.js", "panels.js")
 """Modules of the page; the second imports the others."""
+
+_MEASURES = (
+    "mean", "p99", "p99(writes)", "mean(reads)", "mean(writes)", "slowest client",
+    "mean after the loss of any site", "within 100 ms", "replicas",
+)  # fmt: skip
+"""Measures that the field proposes."""
 
 
 def page_files(explorer: Explorer) -> dict[str, tuple[str, str]]:
@@ -30,6 +34,7 @@ def page_files(explorer: Explorer) -> dict[str, tuple[str, str]]:
         "": (_document(explorer), "text/html"),
         "style.css": (style_sheet() + style, "text/css"),
         **{name: (script, "text/javascript") for name, script in scripts.items()},
+        "script.js": (report_script(), "text/javascript"),
     }
 
 
@@ -42,6 +47,7 @@ def _document(explorer: Explorer) -> str:
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, title),
         Markup('<link rel="stylesheet" href="style.css"><link rel="icon" href="data:,">'),
+        Markup('<script src="script.js" defer></script>'),
         Markup('<script src="explore.js" type="module"></script>'),
     ]
     body = [
@@ -50,12 +56,17 @@ def _document(explorer: Explorer) -> str:
             "header",
             None,
             tag("h1", None, tag("bdi", None, title)),
-            tag("p", {"class": "tools"}, _button("theme", "Dark or light"),
-                _button("link", "Copy link"), _button("reset", "Start again")),
+            tag("p", {"class": "tools"}, _button("undo", "Undo", disabled=""),
+                _button("open", "Open a file", title="a question.toml, or a table of demand"),
+                _button("get-question", "Save the question"),
+                _input("load", "file", accept=".toml,.csv,.tsv", hidden="",
+                       **{"aria-label": "Question or demand"}),
+                _button("link", "Copy link"), _button("reset", "Start again"),
+                _button("theme", "Dark or light")),
         ),
         tag("main", {"class": "explore"}, _answer(explorer), _controls(instance),
             _panels(instance)),
-        json_script("data", _data(instance)),
+        json_script("data", {**_data(instance), "start": explorer.start}),
     ]  # fmt: skip
     document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
     return f"<!doctype html>\n{document}\n"
@@ -63,17 +74,13 @@ def _document(explorer: Explorer) -> str:
 
 def _data(instance: Instance) -> dict[str, object]:
     """Return the data of the instance that the script of the page needs."""
-    issued = instance.counts.sum(axis=(0, 1))
     return {
         "name": instance.name,
         "sites": list(instance.sites),
         "clients": list(instance.clients),
         "intervals": list(instance.intervals),
         "regions": _regions(instance),
-        "operations": {
-            operation.name: float(n / max(issued.sum(), 1.0))
-            for operation, n in zip(instance.operations, issued, strict=True)
-        },
+        "shares": operation_shares(instance),
         "prices": instance.prices is not None,
         "spread": DEFAULT_SPREAD,
     }
@@ -130,46 +137,37 @@ def _group(title: str, *content: Child) -> Markup:
 
 def _controls(instance: Instance) -> Markup:
     most = str(len(instance.sites))
-    levels = [(level, f"loss of any one {level}") for level in instance.levels]
+    levels = [(level, f"any one {level}") for level in instance.levels]
+    known = [*_MEASURES, *(["cost"] if instance.prices is not None else [])]
+    weight = None
+    if instance.prices is not None:
+        weight = _input("weight", "number", "cost_weight", min="0", step="any",
+                        placeholder="0")  # fmt: skip
     question = _group(
         "Question",
-        _field("replicas", "Replicas", _input("replicas", "number", "problem.replicas",
+        _field("replicas", "Replicas", _input("replicas", "number", "replicas",
                min="1", max=most, required="")),
-        _field("voters", "Voters", _input("voters", "number", "problem.voters", min="1",
+        _field("voters", "Voters", _input("voters", "number", "voters", min="1",
                max=most, required="")),
-        _field("quorum", "Quorum", _input("quorum", "number", "problem.quorum", min="1", max=most,
+        _field("quorum", "Quorum", _input("quorum", "number", "quorum", min="1", max=most,
                placeholder="majority")),
         _field("survive", "Survive", _select("survive", [("", "no rule"), *levels],
-               "problem.survive")),
-        _field("goal", "Minimise", _select("goal", [("mean", "mean latency"),
-               ("percentile", "a percentile")])),
-        _field("percentile", "Percentile", _input("percentile", "number", "percentile", min="1",
-               max="100", step="any", required="")),
-        _field("minimise", "Measure", _input("minimise", "text", placeholder="cost, p99(writes) …"),
-               "in place of the mean"),
-        _field("limits", "Limits", tag("textarea", {"id": "limits", "rows": "3",
-               "placeholder": "p99(writes) <= 150 ms"}, ""), "on measures, one a line"),
+               "survive")),
+        _field("minimise", "Minimise", _input("minimise", "text", placeholder="mean",
+               list="measures")),
+        tag("datalist", {"id": "measures"}, [tag("option", {"value": name}) for name in known]),
+        tag("p", {"class": "head", "id": "limits-head"}, "Limits on measures"),
+        tag("ul", {"id": "limits", "class": "rows", "aria-labelledby": "limits-head"}),
+        _button("add-limit", "Add a limit"),
         _field("spread", "Spread of RTTs", _input("spread", "number", "spread", min="0", max="3",
                step="0.05", required=""), "standard deviation, relative to the RTT"),
+        weight and _field("weight", "Weight of cost", weight, "ms·operations per unit of money"),
     )  # fmt: skip
-    money = None
-    if instance.prices is not None:
-        unit = instance.prices.currency
-        money = _group(
-            "Money",
-            _field("budget", f"Budget, {unit} per month", _input("budget", "number",
-                   "problem.budget", min="0",
-                   step="any", placeholder="none")),
-            _field("weight", "Weight of money", _input("weight", "number", "problem.cost_weight",
-                   min="0", step="any",
-                   placeholder="0"), f"ms·operations per {unit}"),
-        )  # fmt: skip
     moves = _group(
         "Moves",
         tag("p", {"id": "present", "class": "note"}),
         _button("runs", "The shown plan runs today"),
-        _field("changes", "Most changes", _input("changes", "number", min="0", max="99",
-               placeholder="any"), "a replica or a vote that moves is two; another leader is one"),
+        tag("small", None, "a replica or a vote that moves is two changes; another leader is one"),
     )  # fmt: skip
     mix = _group(
         "Operation mix",
@@ -184,41 +182,40 @@ def _controls(instance: Instance) -> Markup:
         "Demand",
         _field("demand-of", "Client or region", tag("select", {"id": "demand-of"})),
         _field("factor", "Factor", _input("factor", "range", min="0", max="5", step="0.1")),
+        tag("p", {"id": "table-of-demand", "class": "note"}),
         tag("ul", {"id": "factors", "class": "chips"}),
         _field("interval", "Hour of day", _input("interval", "range", min="0",
                max=str(len(instance.intervals)), step="1"))
         if len(instance.intervals) > 1 else None,
     )  # fmt: skip
-    return tag(
-        "form", {"id": "controls", "aria-label": "Question"}, question, moves, money, mix, demand
-    )
+    groups = (question, moves, mix, demand)
+    return tag("form", {"id": "controls", "aria-label": "Question"}, groups)
 
 
 _SITE_RULES = (
-    ("pinned", "must hold a replica"),
-    ("pinned_voters", "must vote"),
-    ("leader", "must lead"),
-    ("forbidden", "forbidden"),
-    ("lost", "lost"),
+    ("pin", "must hold a replica", "r"),
+    ("pin_voter", "must vote", "v"),
+    ("leader", "must lead", "l"),
+    ("forbid", "forbidden", "f"),
+    ("lost", "lost", "x"),
 )
+"""Rule of a site, its words, and its key on the map."""
 
 
 def _answer(explorer: Explorer) -> Markup:
     view = map_view(explorer.instance, None, explorer.ground)
     caption = f"Map of {len(explorer.instance.sites)} sites and {len(view.clients)} clients"
     rules = [
-        tag("button", {"type": "button", "data-rule": rule, "aria-pressed": "false"}, words)
-        for rule, words in _SITE_RULES
-    ]
+        tag("button", {"type": "button", "data-rule": rule, "aria-pressed": "false",
+                       "aria-keyshortcuts": key, "title": f"on the map: {key}"}, words)
+        for rule, words, key in _SITE_RULES
+    ]  # fmt: skip
     return tag(
         "div",
         {"id": "answer", "tabindex": "-1"},
-        tag(
-            "p",
-            {"class": "line"},
+        tag("p", {"class": "line"},
             tag("span", {"class": "badge", "id": "status", "role": "status"}, "asking"),
-            tag("span", {"id": "took", "class": "made"}),
-        ),
+            tag("span", {"id": "took", "class": "made"})),
         tag("p", {"id": "difference", "aria-live": "polite"}),
         tag("p", {"id": "problem", "role": "alert"}),
         tag("div", {"id": "facts"}),
@@ -229,36 +226,45 @@ def _answer(explorer: Explorer) -> Markup:
             _select("site", [("", "choose here or on the map")]),
             rules,
             _button("add", "Add a site", **{"aria-pressed": "false"}),
+            _input("where", "text", placeholder="click the map, or type: 48.9, 2.4", hidden="",
+                   **{"aria-label": "Latitude and longitude of the new site"}),
         ),
         tag("div", {"class": "map-box"}, svg_map(view, caption=caption)),
         tag("p", {"class": "story", "id": "story", "aria-live": "polite"}),
         tag("details", {"class": "legend-box"}, tag("summary", None, "Legend"), map_legend(LEGEND)),
         tag("p", {"class": "switches"}, tag("label", None,
-            tag("input", {"type": "checkbox", "id": "reads"}), " show where clients read")),
+            tag("input", {"type": "checkbox", "data-layer": "reads"}),
+            " show where clients read")),
     )  # fmt: skip
 
 
 def _panels(instance: Instance) -> Markup:
     """Return the panels below the map; the script fills them."""
     exports = [("", "choose"), *((name, name) for name in available())]
+    first = (
+        _panel("replicas-panel", "Replicas", tag("div", {"id": "table"}), shown=True),
+        _panel("why", "Reasons and next best plans", tag("div", {"id": "why-content"})),
+        _panel("curve", "Curve over replicas", tag("div", {"id": "curve-content"})),
+        _panel("front", "Money and latency", tag("div", {"id": "front-content"}))
+        if instance.prices is not None else None,
+    )  # fmt: skip
+    second = (
+        _panel("clients-panel", "Clients", tag("div", {"id": "clients"}), shown=True),
+        _panel("out", "Export",
+            tag("p", {"class": "tools"}, _button("get-plan", "plan.json"),
+                _button("get-report", "HTML report")),
+            _field("database", "Name of the database", _input("database", "text", value="app")),
+            _field("system", "Statements for", _select("system", exports)),
+            tag("ul", {"id": "notes"}),
+            tag("h3", None, "Command line"), tag("pre", {"id": "command", "tabindex": "0"}),
+            tag("p", {"id": "cannot", "class": "note"}),
+            tag("h3", None, "Python"), tag("pre", {"id": "python", "tabindex": "0"})),
+    )  # fmt: skip
     return tag("div", {"class": "panels"},
-            _panel("replicas-panel", "Replicas", tag("div", {"id": "table"}), shown=True),
-            _panel("clients-panel", "Clients", tag("div", {"id": "clients"}), shown=True),
-            _panel("why", "Reasons and next best plans", tag("div", {"id": "why-content"})),
-            _panel("curve", "Curve over replicas", tag("div", {"id": "curve-content"})),
-            _panel("front", "Money and latency", tag("div", {"id": "front-content"}))
-            if instance.prices is not None else None,
-            _panel("tray", "Compare plans", _button("keep", "Keep this plan"),
-                tag("ul", {"id": "kept"}), tag("div", {"id": "comparison"})),
-            _panel("out", "Export",
-                tag("p", {"class": "tools"}, _button("get-plan", "plan.json"),
-                    _button("get-report", "HTML report")),
-                _field("database", "Name of the database", _input("database", "text", value="app")),
-                _field("system", "Statements for", _select("system", exports)),
-                tag("ul", {"id": "notes"}),
-                tag("h3", None, "Command line"), tag("pre", {"id": "command", "tabindex": "0"}),
-                tag("p", {"id": "cannot", "class": "note"}),
-                tag("h3", None, "Python"), tag("pre", {"id": "python", "tabindex": "0"})),
+        tag("div", None, first), tag("div", None, second),
+        _panel("everyone", "All clients", tag("div", {"id": "everyone-content"})),
+        _panel("tray", "Compare plans", _button("keep", "Keep this plan"),
+            tag("ul", {"id": "kept"}), tag("div", {"id": "comparison"})),
     )  # fmt: skip
 
 

@@ -1,8 +1,16 @@
 // Panels that are asked after the plan, the tray of kept plans, and files to take away.
-import { ask } from "./connection.js";
+import { ask, button, element } from "./connection.js";
+
+const PANELS = ["why", "curve", "front", "everyone"];
+
+// Put markup of the server in its place; script.js makes its tables sort and fold.
+export function put(place, html) {
+  place.innerHTML = html;
+  place.dispatchEvent(new Event("dress", { bubbles: true }));
+}
 
 // Connect the panels. `page` has root, $ and lane; last(), chosen(), state(), busy(), drawn(): what
-// is shown; and take(changes), show(state): other questions. Returns extras and stopExtras.
+// is shown; and take(point), show(state), demand(table): other questions. Returns extras and stopExtras.
 export function connectPanels(page) {
   const { root, $, lane } = page;
   let kept = [];           // tray: {name, state, answer, on}
@@ -16,13 +24,13 @@ export function connectPanels(page) {
     const last = page.last();
     if (!last || page.busy()) { return; }
     if (!last.replicas.length) {
-      ["why", "curve", "front"].forEach((kind) => { if ($(kind)) { $(kind + "-content").textContent = ""; } });
+      PANELS.forEach((kind) => { if ($(kind)) { $(kind + "-content").textContent = ""; } });
       root.dataset.extras = page.drawn();
       return;
     }
     const mine = extra = new AbortController();
-    const question = last.asked;
-    const panels = ["why", "curve", "front"].filter((kind) => $(kind) && $(kind).open);
+    const question = last.question;
+    const panels = PANELS.filter((kind) => $(kind) && $(kind).open);
     panels.forEach((kind) => $(kind + "-content").setAttribute("aria-busy", "true"));
     const tail = Array.from(document.querySelectorAll("#facts dt")).find((name) => name.textContent === "99th percentile");
     if (tail && !last.tail) {
@@ -41,7 +49,7 @@ export function connectPanels(page) {
       try {
         const answer = await ask(kind, { question, site: page.chosen() || null }, lane, mine.signal);
         if (!answer || mine !== extra) { return; }
-        place.innerHTML = answer.html;
+        put(place, answer.html);
         if (answer.points) { clickable(place, kind, answer.points); }
       } catch (error) {
         if (error.name === "AbortError") { return; }
@@ -51,7 +59,7 @@ export function connectPanels(page) {
     }
     root.dataset.extras = page.drawn();
   }
-  for (const kind of ["why", "curve", "front"]) {
+  for (const kind of PANELS) {
     if ($(kind)) { $(kind).addEventListener("toggle", () => { if ($(kind).open) { extras(); } }); }
   }
 
@@ -59,9 +67,7 @@ export function connectPanels(page) {
     place.querySelectorAll("svg.chart .series circle").forEach((mark, k) => {
       const point = points[k];
       if (!point) { return; }
-      function take() {
-        page.take(point.problem);
-      }
+      const take = () => page.take(point);
       mark.dataset.point = k;
       mark.setAttribute("tabindex", "0");
       mark.setAttribute("role", "button");
@@ -80,7 +86,7 @@ export function connectPanels(page) {
     const used = new Set(kept.map((one) => one.name));
     const name = "ABCDEFGHIJKLMNOPQRSTUVWXYZ".split("").find((letter) => !used.has(letter));
     if (!name) { return; }
-    kept.push({ name, state: last.asked, answer: last, on: kept.filter((one) => one.on).length < 2 });
+    kept.push({ name, state: last.question, answer: last, on: kept.filter((one) => one.on).length < 2 });
     tray();
   });
 
@@ -88,10 +94,7 @@ export function connectPanels(page) {
     const list = $("kept");
     list.textContent = "";
     kept.forEach((one) => {
-      const item = document.createElement("li"), label = document.createElement("label");
-      const box = document.createElement("input");
-      box.type = "checkbox";
-      box.checked = one.on;
+      const box = element("input", { type: "checkbox", checked: one.on });
       box.addEventListener("change", () => {
         one.on = box.checked;
         const on = kept.filter((other) => other.on && other !== one);
@@ -99,20 +102,12 @@ export function connectPanels(page) {
         tray();
       });
       const money = one.answer.cost === null ? "" : ", " + one.answer.cost.toFixed(2) + " " + one.answer.currency;
-      label.append(box, " " + one.name + ": " + one.answer.mean_latency_ms.toFixed(2) + " ms" + money +
-        ", leader " + (one.answer.leader || "none"));
-      item.append(label, textButton("Show", () => page.show(one.state)), textButton("Remove", () => { kept = kept.filter((other) => other !== one); tray(); }));
-      list.append(item);
+      const said = " " + one.name + ": " + one.answer.mean_latency_ms.toFixed(2) + " ms" + money +
+        ", leader " + (one.answer.leader || "none");
+      list.append(element("li", {}, element("label", {}, box, said), button("Show", () => page.show(one.state)),
+        button("Remove", () => { kept = kept.filter((other) => other !== one); tray(); })));
     });
     compare();
-  }
-
-  function textButton(words, action) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = words;
-    button.addEventListener("click", action);
-    return button;
   }
 
   async function compare() {
@@ -122,7 +117,7 @@ export function connectPanels(page) {
       const answer = await ask("compare", { questions: pair.map((one) => one.state), names: pair.map((one) => one.name) },
         lane + "-tray");
       if (!answer) { return; }
-      place.innerHTML = answer.html;
+      put(place, answer.html);
       place.querySelectorAll("svg.map").forEach((svg, k) => {
         answer.differs[k].forEach((index) => {
           const mark = svg.querySelector('.sites [data-index="' + index + '"]');
@@ -138,21 +133,35 @@ export function connectPanels(page) {
       const file = await ask("file", { question: page.state(), format, system: system || null, database: $("database").value },
         lane + "-file");
       if (!file) { return; }
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([file.text], { type: file.type }));
-      link.download = file.name;
+      const link = element("a", { href: URL.createObjectURL(new Blob([file.text], { type: file.type })), download: file.name });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
       $("problem").textContent = "";
-      $("notes").textContent = "";
-      (file.notes || []).forEach((note) => {
-        const item = document.createElement("li");
-        item.textContent = note;
-        $("notes").append(item);
-      });
+      $("notes").replaceChildren(...(file.notes || []).map((note) => element("li", {}, note)));
       root.dataset.file = file.name;
     } catch (error) { $("problem").textContent = error.message; }
   }
+  $("get-question").addEventListener("click", () => download("question"));
+  $("open").addEventListener("click", () => $("load").click());
+  $("load").addEventListener("change", async () => {
+    const file = $("load").files[0];
+    if (file) { await take(file); }
+    $("load").value = "";
+  });
+  // a question, or a table of demand
+  async function take(file) {
+    try {
+      const table = { name: file.name, text: await file.text() };
+      if (/\.(csv|tsv)$/i.test(file.name)) { page.demand(table); return; }
+      const answer = await ask("load", { text: table.text }, lane + "-load");
+      if (answer) { page.show(answer.question); }
+    } catch (error) { $("problem").textContent = error.message; }
+  }
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    const file = event.dataTransfer && event.dataTransfer.files[0];
+    if (file) { event.preventDefault(); take(file); }
+  });
   $("get-plan").addEventListener("click", () => download("plan"));
   $("get-report").addEventListener("click", () => download("report"));
   $("system").addEventListener("change", () => {

@@ -1,56 +1,42 @@
-"""Question of the browser, and the command line and the lines of Python that ask the same.
+"""Question of the browser: that of a question file, and what the page alone can change.
 
-The question is a document with the keys
+The document of the page has keys of a question file (:mod:`placement.question`), but none that
+names a file or changes the instance of the server. ``minimise`` may be a share, which is maximised;
+``spread`` is 0.2 where it is absent. The keys of the page alone are
 
-    problem      question of a plan file (:mod:`placement.io.problem_document`), without objective
     interval     label of one interval, whose demand counts alone; absent: all intervals
-    mix          operation -> share (:func:`placement.model.changed_instance.with_mix`)
-    demand       client -> factor (:func:`placement.scale_demand`)
+    shares       operation -> share (:func:`placement.model.changed_instance.with_mix`)
+    counts       {name, text}: table of demand that takes the place of the instance's
     sites        list of {name, lat, lon}: added sites
-    percentile   percentile to minimise in place of the mean
-    minimise     measure to minimise (a share: to maximise) in place of the mean
-    keep         list of limits on measures
-    spread       relative standard deviation of RTTs, for percentiles; absent: 0.2
     lost         sites that are lost while the plan runs
-    time_limit   seconds; the server has a limit of its own
-    method       name of the method; absent: ``exact``
-
-The words of the command line and of Python come from the fields of :class:`placement.Problem` that
-are not at their default: an option is named as its field, but for those of `_OPTIONS`.
+    current      {leader, voters, replicas}: the configuration that runs today
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from placement.errors import InputError
-from placement.evaluation.moves import CurrentSites
+from placement.cli.argument_parser import read_named_numbers
+from placement.cli.problem_options import present_configuration, problem_from, read_moves
+from placement.errors import InputError, refused
+from placement.evaluation.moves import CurrentSites, Moves
+from placement.io.demand_tables import demand_of
+from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import Document
-from placement.io.problem_document import problem_from
+from placement.io.formats.tables import parse_csv
 from placement.measures import MeasureKind, read_limit, read_measure
 from placement.model.changed_instance import scale_demand, with_mix, with_site
-from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.problem import Problem
-from placement.support.checks import number
+from placement.question import KEYS, Key, Question, file_value, question_from, toml_text
+from placement.support.checks import FloatArray, number
 from placement.tail.objective import Percentile
 from placement.tail.rtt_spread import percentile_of_spread
-
-__all__ = [
-    "DEFAULT_SPREAD",
-    "MOST_ADDED",
-    "MOST_SPREAD",
-    "AddedSite",
-    "Origin",
-    "Question",
-    "command_line",
-    "python_lines",
-    "read_question",
-]
 
 DEFAULT_SPREAD = 0.2
 """Relative standard deviation of RTTs where none is given: a fifth of the RTT."""
@@ -61,20 +47,7 @@ MOST_ADDED = 20
 MOST_SPREAD = 3.0
 """Largest spread: distributions of RTTs grow with it."""
 
-_KEYS = (
-    "problem",
-    "interval",
-    "mix",
-    "demand",
-    "sites",
-    "percentile",
-    "minimise",
-    "keep",
-    "spread",
-    "lost",
-    "time_limit",
-    "method",
-)
+_OF_PAGE = ("interval", "shares", "counts", "sites", "lost", "current")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,81 +60,77 @@ class AddedSite:
 
 
 @dataclass(frozen=True)
-class Question:
+class PageQuestion:
     """Question of the browser.
 
     Attributes
     ----------
     instance
         That of the server, unchanged.
-    document
-        As it came, checked key by key.
-    interval, mix, demand, added
-        Changes of the instance; see the module.
-    percentile, spread
-        Percentile to minimise, None: the mean; relative standard deviation of the RTTs.
-    minimise, keep
-        Measure to minimise (a share: to maximise), None: none; limits on measures.
-    lost
-        Sites that are lost while the plan runs.
-    time_limit
-        Seconds; None: that of the server.
-    method
-        Name of the method.
+    asked
+        The keys of a question file.
+    shares, added, counts, interval, lost, current
+        The keys of the page alone, see the module.
     """
 
     instance: Instance
-    document: Document
-    interval: str | None
-    mix: Mapping[str, float]
-    demand: Mapping[str, float]
+    asked: Question
+    shares: Mapping[str, float]
     added: tuple[AddedSite, ...]
-    percentile: float | None
-    minimise: str | None
-    keep: tuple[str, ...]
-    spread: float
-    lost: tuple[str, ...]
-    time_limit: float | None
-    method: str
+    counts: tuple[str, str] | None = None
+    current: CurrentSites | None = None
+    interval: str | None = None
+    lost: tuple[str, ...] = ()
+
+    @property
+    def spread(self) -> float:
+        """Relative standard deviation of RTTs, for percentiles."""
+        return DEFAULT_SPREAD if self.asked.spread is None else self.asked.spread
+
+    @cached_property
+    def demand(self) -> dict[str, float]:
+        """Client -> factor of its demand."""
+        return read_named_numbers(self.asked.scale_demand, "scale_demand", "CLIENT=F")
 
     @cached_property
     def changed(self) -> Instance:
-        """Instance with the changes of the question: sites, interval, mix, then demand."""
+        """Instance with the changes of the question: table, sites, interval, mix, then factors."""
         instance = self.instance
+        if self.counts is not None:
+            instance = instance.replace(counts=_counts(self.counts, instance), intervals=())
         for site in self.added:
             instance = with_site(instance, site.name, site.latitude, site.longitude)
         if self.interval is not None:
             if self.interval not in instance.intervals:
-                raise InputError(
-                    "unknown interval",
-                    field="interval",
-                    value=self.interval,
-                    expected="one of the intervals of the instance",
-                )
+                words = "unknown interval"
+                expected = "one of the intervals of the instance"
+                raise InputError(words, field="interval", value=self.interval, expected=expected)
             instance = instance.at_interval(instance.intervals.index(self.interval))
-        if self.mix:
-            instance = with_mix(instance, self.mix)
+        if self.shares:
+            instance = with_mix(instance, self.shares)
         return scale_demand(instance, self.demand) if self.demand else instance
 
     @cached_property
     def problem(self) -> Problem:
         """The problem: what the plan minimises and must obey."""
-        given = self.document.table("problem")
-        if given.has("objective"):
-            raise given.refuse("objective", "not a key of a question", "the key percentile")
-        problem = problem_from(_in_file_order(given), self.changed)
-        if self.percentile is not None:
-            problem = problem.replace(objective=self.tail(self.percentile))
-        return problem.replace(**self.asked)
+        here = {} if self.current is None else {"current": self.current, "moves": self.moves}
+        return problem_from(_arguments(self.asked), self.changed).replace(**here, **self.measures)
+
+    @property
+    def moves(self) -> Moves | None:
+        """Limits and prices of moves; None without any."""
+        return read_moves(_arguments(self.asked))
 
     @cached_property
-    def asked(self) -> dict[str, object]:
+    def measures(self) -> dict[str, object]:
         """Measures as fields of a problem, with distributions where they need them."""
-        measures = [read_limit(text).measure for text in self.keep]
-        found: dict[str, object] = {"keep": self.keep} if self.keep else {}
-        if self.minimise is not None:
-            measures.append(read_measure(self.minimise))
-            found["maximise" if measures[-1].share else "minimise"] = self.minimise
+        asked = self.asked
+        measures = [read_limit(text).measure for text in asked.keep]
+        found: dict[str, object] = {"keep": asked.keep} if asked.keep else {}
+        for name, text in (("minimise", asked.minimise), ("maximise", asked.maximise)):
+            if text is not None:
+                found[name] = text
+                measures.append(read_measure(text))
         if any(m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN} for m in measures):
             tail = self.tail(99.0)
             found["distributions"] = tail.by_interval or tail.distributions
@@ -174,15 +143,22 @@ class Question:
         return dataclasses.replace(known)
 
 
-def _in_file_order(problem: Document) -> Document:
-    """Return a question with the present configuration in the order of a plan file: by name."""
-    if not problem.has("current"):
-        return problem
-    current = problem.table("current")
-    names = {key: sorted(current.names(key)) for key in ("voters", "replicas")}
-    return dataclasses.replace(
-        problem, values={**problem.values, "current": {**current.values, **names}}
+def _arguments(asked: Question) -> argparse.Namespace:
+    """Return a question as the arguments of a verb."""
+    values = {name: getattr(asked, name) for name in KEYS}
+    return argparse.Namespace(
+        **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
     )
+
+
+def _counts(table: tuple[str, str], instance: Instance) -> FloatArray:
+    """Return the operations in a table of demand, shape (clients, operations), summed over time."""
+    name, content = table
+    kinds = [operation.name for operation in instance.operations]
+    rows = ColumnTable.of(parse_csv(content, name))
+    found = demand_of(rows, clients=instance.clients, operations=kinds)
+    summed: FloatArray = found.counts.sum(axis=(0, 1))
+    return summed
 
 
 class _NetworkKey:
@@ -205,7 +181,13 @@ def _percentile(network: _NetworkKey, percent: float, spread: float) -> Percenti
     return percentile_of_spread(network.instance, percent, spread)
 
 
-def read_question(value: object, instance: Instance) -> Question:
+def _of_file(key: Key) -> bool:
+    """Return whether a key names a file, or belongs to the instance of the server."""
+    mine = key.name == "scale_demand"
+    return (key.group in ("instance", "prices", "today") or key.file) and not mine
+
+
+def read_question(value: object, instance: Instance) -> PageQuestion:
     """Read a question of the browser.
 
     Parameters
@@ -219,114 +201,113 @@ def read_question(value: object, instance: Instance) -> Question:
     ------
     InputError
         For an unknown key and a value of the wrong kind. The content of the question is checked
-        when :attr:`Question.problem` is first read.
+        when :attr:`PageQuestion.problem` is first read.
     """
     if not isinstance(value, dict):
         raise InputError("not an object", field="question", expected="named keys")
+    asked = question_from({name: one for name, one in value.items() if name not in _OF_PAGE})
+    for key, given in asked.given():
+        if _of_file(key):
+            raise _not_of_page(asked, key, given)
+    if asked.minimise is not None and read_measure(asked.minimise).share:
+        asked = dataclasses.replace(asked, minimise=None, maximise=asked.minimise)
     document = Document("question", "", value)
-    document.only(_KEYS)
     added = tuple(
         AddedSite(site.text("name"), site.number("lat"), site.number("lon"))
         for site in document.tables("sites")
     )
     if len(added) > MOST_ADDED:
         raise document.refuse("sites", "too many added sites", f"at most {MOST_ADDED}")
-    percentile = document.number("percentile") if document.has("percentile") else None
-    limit = document.number("time_limit") if document.has("time_limit") else None
-    return Question(
-        instance,
-        document,
-        document.text("interval") if document.has("interval") else None,
-        _numbers(document.table("mix")),
-        _numbers(document.table("demand")),
-        added,
-        percentile,
-        document.text("minimise") if document.has("minimise") else None,
-        document.names("keep", ()),
-        number(document.number("spread", DEFAULT_SPREAD), "spread", maximum=MOST_SPREAD),
-        document.names("lost", ()),
-        limit,
-        document.text("method", "exact"),
-    )
+    number(document.number("spread", DEFAULT_SPREAD), "spread", maximum=MOST_SPREAD)
+    mix, counts, current = document.table("shares"), None, None
+    if document.has("counts"):
+        table = document.table("counts")
+        counts = table.text("name"), table.text("text")
+    if document.has("current"):
+        here = document.table("current")
+        current = CurrentSites(here.text("leader"), here.names("voters"), here.names("replicas"))
+    return PageQuestion(
+        instance, asked, {name: mix.number(name) for name in mix.values}, added, counts, current,
+        **document.fields(PageQuestion, ("interval", "lost")),
+    )  # fmt: skip
 
 
-def _numbers(table: Document) -> dict[str, float]:
-    return {key: table.number(key) for key in table.values}
+def _not_of_page(asked: Question, key: Key, value: object) -> InputError:
+    words = "not a key that the page can change"
+    expected = "a question without it, or placement explore FILE"
+    return refused(asked.at(key.name), key.name, words, value, expected)
 
 
 # --- the same question elsewhere ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Source of the instance of the server: a data set or a path, and its options.
+def asked_question(question: PageQuestion, origin: Question) -> tuple[Question, tuple[str, ...]]:
+    """Return the question as a file or a command line has it, and the parts that it lacks.
 
-    Attributes
-    ----------
-    source
-        Name of a data set, or a path.
-    mix, seed
-        Of the workload of a data set; mix None: its default.
-    words
-        Further options of the command line that changed the instance.
+    `origin` has the keys of the instance of the server.
     """
-
-    source: str
-    mix: str | None = None
-    seed: int = 0
-    words: tuple[str, ...] = ()
-
-
-_OPTIONS = {
-    "pinned": "--pin",
-    "pinned_voters": "--pin-voter",
-    "forbidden": "--forbid",
-    "non_voters": "--no-vote",
-}
-"""Field of a problem -> option; others are named alike."""
-
-
-def _given(problem: Problem) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a problem that are not at their default, but for the objective."""
-    for field in dataclasses.fields(problem)[1:]:
-        value = getattr(problem, field.name)
-        if value != field.default and field.name != "objective":
-            yield field.name, value
-
-
-def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ...]]:
-    """Return the command, and the parts of the question without an option, in words."""
-    problem = question.problem
-    words = ["placement", "solve", origin.source]
-    for option, text in (("--mix", origin.mix), ("--workload-seed", origin.seed or None)):
-        words += [] if text is None else [option, str(text)]
-    words += origin.words
-    for field, value in _given(problem):
-        option = _OPTIONS.get(field, "--" + field.replace("_", "-"))
-        for one in value if isinstance(value, tuple) and not _is_span(value) else [value]:
-            if field not in ("current", "moves"):
-                words += _rule_words(one) if isinstance(one, Diversity) else [option, _text(one)]
-    for client, factor in question.demand.items():
-        words += ["--scale-demand", f"{client}={_text(factor)}"]
-    if question.percentile is not None:
-        words += ["--percentile", _text(question.percentile)]
-    for field in ("minimise", "maximise"):
-        words += [f"--{field}", str(question.asked[field])] if field in question.asked else []
-    for text in question.keep:
-        words += ["--keep", text]
-    if question.percentile is not None or "distributions" in question.asked:
-        words += ["--spread", _text(question.spread)]
-    if question.method != "exact":
-        words += ["--method", question.method]
-    if question.time_limit is not None:
-        words += ["--time-limit", _text(question.time_limit)]
+    late = "distributions" in question.measures
+    changes = {key.name: value for key, value in origin.given()}
+    changes["scale_demand"] = (*origin.scale_demand, *question.asked.scale_demand)
+    changes["spread"] = question.spread if late else None
+    if question.current is not None:  # moves from a configuration that no file names
+        changes |= {key.name: key.default for key in KEYS.values() if key.group == "moves"}
     lacking = (
         ("added sites", question.added),
+        ("the table of demand", question.counts),
         ("one interval alone", question.interval is not None),
-        ("the operation mix", question.mix),
-        ("moves from the present configuration", problem.moves is not None),
+        ("the operation mix", question.shares),
+        ("the present configuration", question.current is not None),
     )
-    return shlex.join(words), tuple(name for name, used in lacking if used)
+    lacks = tuple(name for name, used in lacking if used)
+    return dataclasses.replace(question.asked, **changes), lacks
+
+
+def question_file(question: PageQuestion, origin: Question) -> str:
+    """Return the text of the question file; what it lacks stands in a comment."""
+    asked, lacks = asked_question(question, origin)
+    return "".join(f"# without {part}\n" for part in lacks) + toml_text(asked)
+
+
+def page_question(asked: Question, instance: Instance, *, files: bool) -> dict[str, object]:
+    """Return the document of the browser for the question of a file.
+
+    Parameters
+    ----------
+    asked
+        Without replicas and voters: five and three.
+    instance
+        That of the server, with the changes of the file if it may read `files`.
+    files
+        Whether files that the question names are read; a question of the browser reads none.
+
+    Raises
+    ------
+    InputError
+        For a key that the page does not have, and as of a command line with these options.
+    """
+    found: dict[str, object] = {}
+    for key, value in asked.given():
+        of_instance = _of_file(key) or (key.name == "scale_demand" and files)
+        never = key.name in ("distributions", "client_distributions", "outage", "keep_diversity")
+        allowed = files or key.name in ("instance", "mix", "workload_seed")
+        if never or (of_instance and not allowed):
+            raise _not_of_page(asked, key, value)
+        if not of_instance and key.name not in ("maximise", "percentile"):
+            found[key.name] = file_value(key, value)
+    if asked.percentile is not None:
+        found["minimise"] = f"p{asked.percentile:.12g}"
+    elif asked.maximise is not None:
+        found["minimise"] = asked.maximise
+    most = len(instance.sites)
+    if not asked.replicas:
+        found |= {"voters": min(3, most)} if not asked.voters else {}
+        found["replicas"] = min(5, most)
+    if asked.today is not None:
+        here = present_configuration(instance, asked.today, asked.database)
+        found["current"] = CurrentSites.of(here, instance).document()
+    problem_from(_arguments(read_question(found, instance).asked), instance)
+    return found
 
 
 def _is_span(value: object) -> bool:
@@ -334,36 +315,21 @@ def _is_span(value: object) -> bool:
     return isinstance(value, tuple) and isinstance(value[0], int)
 
 
-def _text(value: object) -> str:
-    """Return an option's value; a float so that it reads back as the same float."""
-    if isinstance(value, range):
-        return f"{min(value)}..{max(value)}"
-    if isinstance(value, tuple):
-        return f"{value[0]}..{value[1]}"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _rule_words(rule: Diversity) -> list[str]:
-    """Return the options of a diversity rule."""
-    words: list[str] = []
-    for option, what, limit in (
-        ("--cap", rule.level, rule.cap),
-        ("--distinct", rule.level, rule.min_domains),
-        ("--require", f"{rule.level}:{rule.domain}", rule.least),
-    ):
-        if limit is not None:
-            words += [option, f"{what}={limit}:{rule.role}"]
-    return words
-
-
-def python_lines(question: Question, origin: Origin) -> str:
+def python_lines(question: PageQuestion, origin: Question) -> str:
     """Return lines of Python that ask the question; the last one makes the plan."""
-    problem, tail = question.problem, question.percentile
+    problem = question.problem
     made: list[str] = []  # lines that make the instance
-    if origin.words:
-        made.append(f"# the command line changed it further: {shlex.join(origin.words)}")
+    changes = dataclasses.replace(origin, instance=None, mix=None, workload_seed=0).words()
+    if changes:
+        made.append(f"# the command line changed it further: {shlex.join(changes)}")
+    if question.counts is not None:
+        made += [
+            "kinds = [operation.name for operation in instance.operations]",
+            f"demand = read_demand({question.counts[0]!r}, clients=instance.clients, "
+            "operations=kinds)",
+            "counts = demand.counts.sum(axis=(0, 1))",
+            "instance = instance.replace(counts=counts, intervals=())",
+        ]
     for site in question.added:
         made.append(
             f"instance = with_site(instance, {site.name!r}, {site.latitude!r}, {site.longitude!r})"
@@ -371,37 +337,40 @@ def python_lines(question: Question, origin: Origin) -> str:
     if question.interval is not None:
         at = f"instance.intervals.index({question.interval!r})"
         made.append(f"instance = instance.at_interval({at})")
-    if question.mix:
-        made.append(f"instance = with_mix(instance, {dict(question.mix)!r})")
+    if question.shares:
+        made.append(f"instance = with_mix(instance, {dict(question.shares)!r})")
     if question.demand:
         made.append(f"instance = placement.scale_demand(instance, {dict(question.demand)!r})")
     values: dict[str, str] = {}
-    for field, value in _given(problem):
+    for each in dataclasses.fields(problem)[1:]:
+        value = getattr(problem, each.name)
+        if value == each.default or each.name == "objective":
+            continue
         shown = list(value) if isinstance(value, tuple) and not _is_span(value) else value
-        values[field] = repr(shown if field != "protocol" else str(value))
+        values[each.name] = repr(shown if each.name != "protocol" else str(value))
     if isinstance(problem.current, CurrentSites):
         values["current"] = repr(problem.current.document())
-    if problem.moves is not None:
-        values["moves"] = f"placement.Moves(**{dict(problem.moves.given)!r})"
-    if tail is not None:
-        values["objective"] = f"percentile_of_spread(instance, {tail!r}, {question.spread!r})"
-    for field, value in question.asked.items():
-        values[field] = repr(list(question.keep) if field == "keep" else value)
-    late = "distributions" in question.asked
+    if question.current is not None and question.moves is not None:
+        values["moves"] = f"placement.Moves(**{dict(question.moves.given)!r})"
+    for field, value in question.measures.items():
+        values[field] = repr(list(question.asked.keep) if field == "keep" else value)
+    late = "distributions" in question.measures
     if late:
         values["distributions"] = f"spread_distributions(instance, {question.spread!r})"
     imports = (
         ("from placement.tail.rtt_spread import spread_distributions", late),
-        ("from placement.model.changed_instance import with_mix", question.mix),
+        ("from placement.io.demand_tables import read_demand", question.counts),
+        ("from placement.model.changed_instance import with_mix", question.shares),
         ("from placement.model.changed_instance import with_site", question.added),
-        ("from placement.tail.rtt_spread import percentile_of_spread", tail is not None),
         ("from placement import Diversity", problem.diversity),
     )
-    options = {"mix": origin.mix, "seed": origin.seed or None}
-    load = [repr(origin.source), *(f"{k}={v!r}" for k, v in options.items() if v is not None)]
-    solve = ["problem"] + ([] if question.method == "exact" else [repr(question.method)])
-    if question.time_limit is not None:
-        solve.append(f"time_limit={question.time_limit!r}")
+    options = {"mix": origin.mix, "seed": origin.workload_seed or None}
+    load = [repr(origin.instance), *(f"{k}={v!r}" for k, v in options.items() if v is not None)]
+    solve = ["problem"] + (
+        [] if question.asked.method == "exact" else [repr(question.asked.method)]
+    )
+    if question.asked.time_limit is not None:
+        solve.append(f"time_limit={question.asked.time_limit!r}")
     lines = [
         "import placement",
         *(line for line, used in imports if used),

@@ -16,18 +16,18 @@ from placement.analysis.pareto_frontier import changes_in_words, pareto
 from placement.analysis.sensitivity import next_best_plans
 from placement.analysis.sweep import sweep
 from placement.errors import InputError, PlacementError, UnsupportedError
-from placement.explore.question import Question
+from placement.explore.question import PageQuestion
 from placement.methods.registry import prove
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.report.charts.html_tables import TableRow, data_table, milliseconds
+from placement.report.charts.html_tables import TableRow, data_table, milliseconds, value_table
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import svg_map
+from placement.report.plan_page import plan_figures
 from placement.support.status import Status
-
-__all__ = ["RuleCost", "compared", "curve", "front", "price_of_site", "rule_costs", "tail", "why"]
+from placement.text.plans import failures_table, replicas_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ _MOST_SIZES = 15
 _HEAVIEST = 20
 
 
-def tail(question: Question, plan: Plan) -> dict[str, object]:
+def tail(question: PageQuestion, plan: Plan) -> dict[str, object]:
     """Return the 99th percentile of a plan: ``ms``, None beyond the horizon, and ``words``.
 
     Raises
@@ -135,13 +135,11 @@ def tail(question: Question, plan: Plan) -> dict[str, object]:
     """
     if plan.configuration is None:
         raise InputError("there is no plan to evaluate", field="plan", value=plan.status.value)
-    objective = question.tail(99)
-    problem = plan.problem.replace(objective=objective)
-    value = objective.value(problem, plan.configuration)
+    value = question.tail(99).value(plan.problem, plan.configuration)
     known = math.isfinite(value)
     return {
         "ms": value if known else None,
-        "words": milliseconds(value) if known else objective.beyond,
+        "words": milliseconds(value) if known else "beyond the horizon",
     }
 
 
@@ -185,38 +183,19 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
         slower = plan.problem.objective.in_ms(plan.problem, more)
         changes = changes_in_words(plan, runner_up[0]) or "other voters"
         found.append(tag("p", None, f"Runner-up (+{slower:.3f} ms): {changes}."))
-    costs = rule_costs(plan)
-    if costs:
-        found.append(
-            data_table(
-                "Without one rule",
-                [
-                    {
-                        "Rule": one.rule,
-                        "Better by, ms": one.gain_ms,
-                        "Plan then": changes_in_words(plan, one.plan) or "the same plan",
-                    }
-                    for one in costs
-                ],
-                sortable=False,
-            )
-        )
-    return found
+    rows: list[TableRow] = [
+        {"Rule": one.rule, "Better by, ms": one.gain_ms,
+         "Plan then": changes_in_words(plan, one.plan) or "the same plan"}
+        for one in rule_costs(plan)
+    ]  # fmt: skip
+    return [*found, data_table("Without one rule", rows, sortable=False) if rows else None]
 
 
 def _losses(plan: Plan) -> Markup | None:
     """Return the table of the losses of single sites with the leader that takes over."""
     if not (plan.found and plan.tells_losses):
         return None
-    rows: list[TableRow] = [
-        {
-            "Lost": row.lost,
-            "Leader then": row.leader or "service stops",
-            "Mean latency, ms": row.mean_latency,
-        }
-        for row in plan.failures.each
-    ]
-    return data_table(f"Loss of {plan.failures.what}", rows, sortable=False)
+    return value_table(failures_table(plan.failures), sortable=False)
 
 
 def curve(problem: Problem) -> dict[str, object]:
@@ -227,15 +206,15 @@ def curve(problem: Problem) -> dict[str, object]:
     sizes = range(first, min(first + _MOST_SIZES, len(problem.instance.sites) + 1))
     rows = sweep(problem, replicas=sizes).to_dict("records")
     found = [row for row in rows if math.isfinite(row["value"])]
-    unit = problem.objective.describe() or "mean latency"
+    aim = problem.objective.headline(problem) or "mean latency"
     chart = lines(
-        [Series(unit, tuple((float(row["replicas"]), float(row["value"])) for row in found))],
-        caption=f"The {unit} over the number of replicas",
+        [Series(aim, tuple((float(row["replicas"]), float(row["value"])) for row in found))],
+        caption=f"The {aim} over the number of replicas",
         x_label="replicas",
-        y_label="ms",
+        y_label=problem.objective.unit(problem),
     )
     points = [
-        {"problem": {"replicas": int(row["replicas"])}, "words": f"{row['replicas']} replicas"}
+        {"question": {"replicas": int(row["replicas"])}, "words": f"{row['replicas']} replicas"}
         for row in found
     ]
     return {"html": chart, "points": points}
@@ -255,7 +234,8 @@ def front(problem: Problem) -> dict[str, object]:
     )
     points = [
         {
-            "problem": {"budget": float(row["cost"]), "replicas": int(row["replicas"])},
+            "question": {"replicas": int(row["replicas"])},
+            "limit": f"cost <= {float(row['cost'])!r}",
             "words": f"{row['value']:.1f} ms for {row['cost']:,.2f} {currency}",
         }
         for row in rows
@@ -277,24 +257,13 @@ def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dic
     first, second = plans
     if not (first.found and second.found):
         return {"html": tag("p", None, "One of the questions has no plan."), "differs": [[], []]}
-    table = data_table(
-        f"{names[0]} and {names[1]}",
-        [
-            {"": what, **dict(zip(names, values, strict=True))}
-            for what, values in _compared_values(plans)
-        ],
-        sortable=False,
-    )
+    table = data_table(f"{names[0]} and {names[1]}", _figures(plans, names), sortable=False)
     changes = changes_in_words(first, second) or "the same sites, voters and leader"
     maps = [
-        tag(
-            "figure",
-            None,
-            tag("figcaption", None, f"{name}: leader {plan.leader or 'none'}"),
-            tag("div", {"class": "map-box"}, svg_map(
-                map_view(plan.problem.instance, plan, ground), caption=f"Map of plan {name}",
-                identifier=f"map-{k}")),
-        )
+        tag("figure", None, tag("figcaption", None, f"{name}: leader {plan.leader or 'none'}"),
+            tag("div", {"class": "map-box"},
+                svg_map(map_view(plan.problem.instance, plan, ground),
+                        caption=f"Map of plan {name}", identifier=f"map-{k}")))
         for k, (plan, name) in enumerate(zip(plans, names, strict=True))
     ]  # fmt: skip
     return {
@@ -304,33 +273,31 @@ def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dic
     }  # fmt: skip
 
 
-def _compared_values(plans: Sequence[Plan]) -> list[tuple[str, list[str]]]:
-    rows = [
-        ("Mean latency", [milliseconds(plan.mean_latency) for plan in plans]),
-        ("Leader", [plan.leader or "none" for plan in plans]),
-        ("Quorum wait", [milliseconds(plan.quorum_wait) for plan in plans]),
-        ("Voters", [", ".join(plan.voters) for plan in plans]),
-        ("Replicas", [", ".join(plan.replicas) for plan in plans]),
-        ("Status", [plan.status.value for plan in plans]),
+def _figures(plans: Sequence[Plan], names: Sequence[str]) -> list[TableRow]:
+    each = []
+    for plan in plans:
+        prices = plan.problem.instance.prices
+        figures = {name: value for name, value, _ in plan_figures(plan)}
+        if prices is not None:
+            figures["Bill per month"] = f"{plan.cost:,.2f} {prices.currency}"
+        figures["Quorum wait"] = milliseconds(plan.quorum_wait)
+        sites = {"Voters": ", ".join(plan.voters), "Replicas": ", ".join(plan.replicas)}
+        each.append({**figures, **sites, "Status": plan.status.value})
+    rows = dict.fromkeys((*each[0], *each[1]))
+    return [
+        {"": row, **{name: one.get(row, "–") for name, one in zip(names, each, strict=True)}}
+        for row in rows
     ]
-    prices = plans[0].problem.instance.prices
-    if prices is not None:
-        bills = [f"{plan.cost:,.2f} {prices.currency}" for plan in plans]
-        rows.insert(1, ("Bill per month", bills))
-    return rows
 
 
 def _dumbbell(plans: Sequence[Plan], names: Sequence[str]) -> Markup:
     """Return the latencies of the heaviest clients under both plans."""
-    first = sorted(plans[0].per_client, key=lambda row: -row.operations)[:_HEAVIEST]
-    other = {row.client: row.latency for row in plans[1].per_client}
+    first = sorted(plans[0].client_rows, key=lambda row: -row.operations)[:_HEAVIEST]
+    other = {row.client: row.latency for row in plans[1].client_rows}
     rows = [
         Dots(
             row.client,
-            (
-                (row.latency, "naive", names[0]),
-                (other.get(row.client, math.nan), "plan", names[1]),
-            ),
+            ((row.latency, "naive", names[0]), (other.get(row.client, math.nan), "plan", names[1])),
         )
         for row in first
     ]
@@ -339,12 +306,6 @@ def _dumbbell(plans: Sequence[Plan], names: Sequence[str]) -> Markup:
 
 def _only(plan: Plan, other: Plan) -> list[int]:
     """Return the sites whose roles differ between two plans."""
-
-    def role(of: Plan, site: str) -> str:
-        if site not in of.replicas:
-            return "witness" if site in of.witnesses else ""
-        return "leader" if site == of.leader else "voter" if site in of.voters else "replica"
-
-    sites = plan.problem.instance.sites
-    held = (*plan.replicas, *plan.witnesses)
-    return [sites.index(s) for s in held if role(plan, s) != role(other, s)]
+    roles = {row[:2] for row in replicas_table(plan).rows}
+    theirs = {row[:2] for row in replicas_table(other).rows}
+    return [plan.problem.instance.sites.index(str(site)) for site, _ in sorted(roles - theirs)]

@@ -31,17 +31,6 @@ from placement.explore.page import page_files
 from placement.explore.worker import Event, Worker
 from placement.io.formats.document import parse_json
 
-__all__ = [
-    "HEADERS",
-    "MOST_BYTES",
-    "Desk",
-    "RequestGuard",
-    "application",
-    "host_names",
-    "new_token",
-    "web_server",
-]
-
 MOST_BYTES = 262_144
 """Most bytes of a question."""
 

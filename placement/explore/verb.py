@@ -9,17 +9,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.price_options import add_prices
-from placement.cli.options import add_instance, instance_from
-from placement.errors import InputError, MissingDependencyError, install_hint
+from placement.cli.options import ask, question_of
+from placement.cli.problem_options import instance_from
+from placement.errors import InputError, MissingDependencyError
+from placement.question import KEYS, Question
 
 if TYPE_CHECKING:
     from placement.explore.jobs import Explorer
-    from placement.explore.question import Origin
-
-__all__ = ["add_parser", "run", "serve"]
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -31,39 +29,19 @@ def add_parser(verbs: Subparsers) -> None:
         description="Start a local web application for one instance and open it in the browser. "
         "Click sites on the map, change numbers, demand and prices: each change is answered with "
         "the optimal plan and its proof. The page can be reached from this machine only, and its "
-        "address holds a random token. Ctrl-C ends the server. Needs "
-        f"Starlette and uvicorn: {install_hint('explore')}.",
+        "address holds a random token. Ctrl-C ends the server. Needs the extra explore.",
     )
-    add_instance(parser)
-    add_prices(parser)
+    ask(parser, "instance", "prices")
     group = parser.add_argument_group("server")
-    group.add_argument(
-        "--port",
-        type=types.whole(0, 65535),
-        default=0,
-        metavar="N",
-        help="port (default: a free one)",
-    )
-    group.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default 127.0.0.1: this machine only)",
-    )
-    group.add_argument(
-        "--open",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="open the page in the browser (default)",
-    )
-    group.add_argument(
-        "--time-limit",
-        type=types.seconds,
-        default=30.0,
-        metavar="S",
-        help="time limit of one search in seconds (default 30)",
-    )
-    parser.set_defaults(run=run)
+    add, switch = group.add_argument, argparse.BooleanOptionalAction
+    add("--port", type=types.whole(0, 65535), default=0, metavar="N",
+        help="port (default: a free one)")  # fmt: skip
+    add("--host", default="127.0.0.1", metavar="ADDRESS",
+        help="address to listen on (default 127.0.0.1: this machine only)")  # fmt: skip
+    add("--open", action=switch, default=True, help="open the page in the browser (default)")
+    meant = {"time_limit": "time limit of one search in seconds (default 30)"}
+    ask(parser, "method", only=("time_limit",), helps=meant)
+    parser.set_defaults(run=run, time_limit=30.0)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,9 +54,13 @@ def run(args: argparse.Namespace) -> int:
             "the explorer needs Starlette and uvicorn", "explore"
         ) from error
     from placement.explore.jobs import Explorer
+    from placement.explore.question import page_question
 
     args.until_interrupted = True
-    explorer = Explorer(instance_from(args), _origin(args), args.time_limit)
+    instance, start = instance_from(args), None
+    if args.question is not None:
+        start = page_question(args.question, instance, files=True)
+    explorer = Explorer(instance, _origin(args), args.time_limit, start)
     with _listen(args.host, args.port) as listening:
         serve(explorer, listening, open_page=args.open)
     return exits.FOUND
@@ -133,34 +115,8 @@ def _listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def _origin(args: argparse.Namespace) -> Origin:
-    """Return where the instance comes from, with the options that changed it."""
-    from placement.explore.question import Origin
-
-    words = []
-    for option, value in sorted(vars(args).items()):
-        if option in _REPEATED and value:
-            flag = "--" + option.replace("_", "-")
-            values = value if isinstance(value, list) else [value]
-            words += [word for one in values for word in (flag, str(one))]
-    return Origin(args.instance, args.mix, args.workload_seed, tuple(words))
-
-
-_REPEATED = frozenset(
-    (
-        "scale_demand",
-        "without",
-        "wait",
-        "prices",
-        "transfer",
-        "zones",
-        "marginal_gb",
-        "client_sites",
-        "gb_per_op",
-        "written_gb",
-        "interval_hours",
-        "stored_gb",
-        "replication",
-    )
-)
-"""Options that change the instance, by the name of their value."""
+def _origin(args: argparse.Namespace) -> Question:
+    """Return the keys of the instance, and of the prices that changed it."""
+    names = {key.name for key in KEYS.values() if key.group in ("instance", "prices")}
+    given = {key.name: value for key, value in question_of(args).given() if key.name in names}
+    return Question(**given)

@@ -8,6 +8,7 @@ process, and the next job gets a new one.
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
@@ -20,8 +21,7 @@ from types import FrameType
 from placement.errors import PlacementError
 from placement.explore.jobs import Explorer, run_job
 from placement.methods.options import Progress
-
-__all__ = ["Event", "Worker"]
+from placement.report.charts.html_tables import milliseconds
 
 Event = tuple[str, dict[str, object]]
 """Name and content: "progress", then "answer", "error" or "cancelled"."""
@@ -181,13 +181,10 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
 
 
 def _finite(report: Progress) -> dict[str, object]:
-    """Return a report as JSON, with null for unknown values."""
-
-    def known(value: float) -> float | None:
-        return value if abs(value) < float("inf") else None
-
-    return {
-        "seconds": report.seconds,
-        "incumbent": known(report.incumbent),
-        "bound": known(report.bound),
-    }
+    """Return a report as JSON, with null for unknown values, and in words; values are in ms."""
+    best, bound = (v if math.isfinite(v) else None for v in (report.incumbent, report.bound))
+    words = f"best {milliseconds(best)}, bound {milliseconds(bound)}"
+    if best and bound is not None:
+        words += f", gap {100 * (best - bound) / best:.2f} %"
+    said = f"{words}, {report.seconds:.1f} s"
+    return {"seconds": report.seconds, "incumbent": best, "bound": bound, "words": said}

@@ -24,19 +24,6 @@ from placement.support.entry_points import Group
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = [
-    "EXPLAINERS",
-    "Explainer",
-    "complete_configuration",
-    "explain_infeasible",
-    "find_feasible",
-    "neighbours",
-    "reasons_infeasible",
-    "repaired",
-    "role_choices",
-    "violations",
-]
-
 
 def complete_configuration(
     problem: Problem, leader: int, prefer: Sequence[int], size: int | None = None
@@ -211,12 +198,14 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     if len(voters) != rules.voters:
         broken.append(f"{len(voters)} voters instead of {rules.voters}")
     holding = voters if not rules.witnesses else tuple(s for s in voters if s not in witnesses)
-    for role, chosen, allowed, needed in (
+    roles: list[tuple[str, tuple[int, ...], BoolArray, BoolArray | None]] = [
         ("replica", replicas, rules.may_hold, rules.must_hold),
         ("vote", holding, rules.may_vote, rules.must_vote),
-        ("witness", witnesses, *_of_witnesses(rules)),
         ("leader", (leader,), rules.may_lead, None),
-    ):
+    ]
+    if rules.witnesses and rules.may_witness is not None:
+        roles.insert(2, ("witness", witnesses, rules.may_witness, rules.must_witness))
+    for role, chosen, allowed, needed in roles:
         broken += [f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s]]
         if needed is not None:
             missing = [s for s in needed.nonzero()[0].tolist() if s not in chosen]
@@ -264,13 +253,6 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
     found.extend(problem.objective.reasons_infeasible(problem))
     found.extend(_budget_reasons(problem))
     return tuple(found)
-
-
-def _of_witnesses(rules: Rules) -> tuple[BoolArray, BoolArray | None]:
-    """Return the sites that may and must be witnesses; without witnesses no site is asked about."""
-    if not rules.witnesses or rules.may_witness is None:
-        return np.ones_like(rules.may_vote), None
-    return rules.may_witness, rules.must_witness
 
 
 def _witness_reasons(rules: Rules) -> list[str]:

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 
-__all__ = ["kept_diversity"]
-
 
 def kept_diversity(
     instance: Instance,

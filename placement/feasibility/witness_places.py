@@ -29,8 +29,6 @@ from placement.support.checks import BoolArray
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["MOST_PLACES", "count_places", "named_question", "original", "witness_places"]
-
 MOST_PLACES = 2_000
 """Choices of sites for the witnesses that are proven one by one: each takes milliseconds."""
 

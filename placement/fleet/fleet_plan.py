@@ -18,16 +18,6 @@ from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, relative_gap
 
-__all__ = [
-    "FleetPlan",
-    "FleetSearch",
-    "NoFleetPlan",
-    "Placed",
-    "Shortage",
-    "shortage_reasons",
-    "worst_value",
-]
-
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
 
@@ -59,7 +49,10 @@ class FleetPlan:
     placed
         For each member its configurations; their copies add up to those of the member.
     bound
-        Proven: no plan of the fleet has a smaller value. −∞: nothing is proven.
+        Proven by `prices`: no plan of the fleet has a smaller value. −∞: nothing is proven.
+    whole_bound
+        The same, proven by an integer program over all configurations of a small fleet, which the
+        check of a file does not repeat; −∞: there was none.
     prices
         Price of each shared limit that proves the bound, in ms·operations per unit, shape (rows,).
     alone
@@ -82,6 +75,7 @@ class FleetPlan:
     fleet: FleetProblem
     placed: Sequence[Sequence[Placed]]
     bound: float = -math.inf
+    whole_bound: float = -math.inf
     prices: FloatArray | None = None
     alone: tuple[float, ...] = ()
     method: str = ""
@@ -174,8 +168,8 @@ class FleetPlan:
 
     @property
     def gap(self) -> float:
-        """(value − bound) / value, at least 0; +∞ when nothing is proven."""
-        return relative_gap(self.value, self.bound)
+        """(value − the larger bound) / value, at least 0; +∞ when nothing is proven."""
+        return relative_gap(self.value, max(self.bound, self.whole_bound))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from placement.support.checks import (
     whole,
 )
 
-__all__ = ["SITE_LIMITS", "FleetMember", "FleetProblem", "SharedLimits"]
-
 
 @dataclass(frozen=True, eq=False)
 class FleetMember:
@@ -124,6 +122,9 @@ class SharedLimits:
         Most GB that new replicas may hold.
     apart
         Groups of names; two databases of a group never have replicas at the same site.
+    headroom
+        Part of every limit of a site that the plan leaves free, from 0 to 0.99: the
+        capacity is (1 − headroom) times the limit. Room for growth, or for the load of a lost site.
 
     Raises
     ------
@@ -137,6 +138,7 @@ class SharedLimits:
     most_moves: float | None = None
     most_moved_gb: float | None = None
     apart: Sequence[Sequence[str]] = ()
+    headroom: float = 0.0
 
     def __post_init__(self) -> None:
         for field in SITE_LIMITS:
@@ -155,6 +157,7 @@ class SharedLimits:
         for field in ("most_moves", "most_moved_gb"):
             if getattr(self, field) is not None:
                 number(getattr(self, field), field)
+        number(self.headroom, "headroom", maximum=0.99)
         groups = elements(self.apart, "apart", "groups of names")
         object.__setattr__(self, "apart", tuple(unique_names(group, "apart") for group in groups))
 

@@ -31,20 +31,6 @@ from placement.support.checks import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "FLEET_FORMAT",
-    "MemberRow",
-    "fleet_about",
-    "fleet_document",
-    "fleet_frame",
-    "is_fleet_file",
-    "no_plan_document",
-    "read_fleet_document",
-    "read_members",
-    "read_site_limits",
-    "read_whole_document",
-]
-
 FLEET_FORMAT = "fleet/1"
 """Format of a plan of a fleet, in its JSON."""
 
@@ -247,6 +233,7 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
         "databases": plan.fleet.databases,
         "value": plan.value,
         "bound": plan.bound,
+        "whole_bound": plan.whole_bound if math.isfinite(plan.whole_bound) else None,
         "gap": plan.gap,
         "alone": plan.value_alone,
         "mean_latency_ms": plan.mean_latency,

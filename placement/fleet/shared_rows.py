@@ -26,8 +26,6 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["PricedQuestion", "SharedRows"]
-
 
 class SharedRows:
     """The finite limits of a fleet as rows: names, capacities, use and prices.
@@ -42,7 +40,7 @@ class SharedRows:
     names
         What each row limits, such as ``"storage GB at eu-west-1"``.
     capacity
-        Limit of each row, shape (rows,).
+        Limit of each row, less the headroom of the fleet, shape (rows,).
     """
 
     def __init__(self, fleet: FleetProblem) -> None:
@@ -69,9 +67,12 @@ class SharedRows:
             capacity.append(float(limit))
             return len(names) - 1
 
-        self._storage = add("storage GB", limits.storage_gb)
-        self._leading = add("leader operations", limits.leader_operations)
-        self._egress = add("outgoing GB", limits.egress_gb)
+        def kept_free(limit: FloatArray | None) -> FloatArray | None:
+            return None if limit is None else np.asarray(limit * (1.0 - limits.headroom))
+
+        self._storage = add("storage GB", kept_free(limits.storage_gb))
+        self._leading = add("leader operations", kept_free(limits.leader_operations))
+        self._egress = add("outgoing GB", kept_free(limits.egress_gb))
         self._moves = add_one("new replicas", limits.most_moves)
         self._moved = add_one("GB moved", limits.most_moved_gb)
         self._apart: dict[str, list[IntArray]] = {}

@@ -19,8 +19,6 @@ from placement.workloads import (
     fleet,
 )
 
-__all__ = ["synthetic_fleet"]
-
 _LARGEST = 50.0
 """Largest size and rate of a database, in multiples of the median: larger ones need a site each."""
 

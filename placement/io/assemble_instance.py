@@ -8,18 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import Gathered, InputError, raise_all, refused
 from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.feeds.registry import Content
-from placement.io.formats.tables import refused
+from placement.io.formats.tables import Table
 from placement.io.instance_folder import read_sites
-from placement.io.labelled_arrays import INTERVAL, Labelled
+from placement.io.labelled_arrays import INTERVAL, Labelled, check_known
 from placement.io.rtt_table import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation
-from placement.support.checks import FloatArray, number
-
-__all__ = ["Demanded", "assemble", "counts_of", "even_counts", "read_counts"]
+from placement.support.checks import FloatArray, number, suggest
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +40,25 @@ class Demanded:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class SiteTable:
+    """Candidate sites: the table, and the names, coordinates and domains in it."""
+
+    table: Table
+    names: tuple[str, ...]
+    coordinates: FloatArray | None
+    domains: dict[str, tuple[str | None, ...]]
+
+
+def read_site_table(path: str | os.PathLike[str]) -> SiteTable:
+    """Read a table of sites; errors as :func:`placement.io.instance_folder.read_sites`."""
+    (table, *_) = Content.of(path).blocks
+    found = read_sites(table, None)
+    if not found[0]:
+        raise InputError("no sites", source=table.source, expected="at least one row")
+    return SiteTable(table, *found)
+
+
 def read_counts(path: str | os.PathLike[str]) -> Demanded:
     """Read demand: wide (client, one column per operation) or long (client, operation, count).
 
@@ -60,13 +77,9 @@ def read_counts(path: str | os.PathLike[str]) -> Demanded:
 def counts_of(demand: DemandTable) -> Demanded:
     """Return the demand of the one database of a table; errors as :func:`read_counts`."""
     if len(demand.databases) > 1:
-        raise InputError(
-            "demand of several databases",
-            source=demand.source,
-            field="database",
-            value=", ".join(demand.databases[:2]),
-            expected="rows of one database; replay takes several",
-        )
+        words = "demand of several databases"
+        expected = "rows of one database; replay takes several"
+        raise refused(demand.source, "database", words, ", ".join(demand.databases[:2]), expected)
     counts = demand.counts[0] if demand.intervals else demand.counts[0, 0]
     table = Labelled(demand.source, demand.intervals, demand.clients, demand.operations, counts)
     return Demanded(table, demand.sparse, demand.notes)
@@ -93,7 +106,7 @@ def assemble(
     counts: Demanded | None = None,
     mix: str | None = None,
     client_rtt: RttTable | None = None,
-    sites: str | os.PathLike[str] | None = None,
+    sites: str | os.PathLike[str] | SiteTable | None = None,
     operations: tuple[Operation, ...] = (),
     fill: Fill = "none",
     intra_site: float = 1.0,
@@ -131,52 +144,46 @@ def assemble(
     InputError
         For anything missing, unknown, or contradictory.
     """
-    if (counts is None) == (mix is None):
-        raise InputError(
-            "no demand is given" if counts is None else "demand is given twice",
-            field="counts",
-            expected="either a table of counts (--counts), or the name of an operation mix (--mix) "
-            "for the same demand of every client",
-        )
+    check_one_demand(counts, mix)
     sentences = [*rtt.provenance, *(client_rtt.provenance if client_rtt is not None else ())]
-    names, coordinates, domains = _sites(rtt, sites)
+    listed = read_site_table(sites) if isinstance(sites, (str, os.PathLike)) else sites
+    check_names(rtt, counts, client_rtt=client_rtt, sites=listed, operations=operations)
+    names = _names(rtt) if listed is None else listed.names
+    coordinates = None if listed is None else listed.coordinates
+    clients = names if client_rtt is None else client_rtt.sources
+    if mix is not None:
+        counts = even_counts(clients, mix)
+    assert counts is not None  # one of counts and mix was given
+    kinds = _operations(counts.table, operations)
     left_out = [site for site in rtt.sources if site not in set(names)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (", …" if len(left_out) > 5 else "")
         sentences.append(f"{len(left_out)} measured sites are no candidates: {shown}.")
-    between, filled = rtt.between(names, names, fill=fill, diagonal=False)
-    sentences.extend(filled)
+    gathered = Gathered()
+    with gathered.part():
+        between, filled = rtt.between(names, names, fill=fill, diagonal=False)
+        sentences.extend(filled)
+    if client_rtt is not None:
+        with gathered.part():
+            to_sites, filled = client_rtt.between(clients, names, fill=fill)
+            sentences.extend(filled)
+    with gathered.part():
+        values, intervals = _counts(counts, clients, [kind.name for kind in kinds])
+        periods, values = _periods(rtt, client_rtt, intervals, values, assumed=mix is not None)
+    gathered.check()
     if client_rtt is None:
-        clients = names
         to_sites = _clients_in_sites(between, names, number(intra_site, "intra_site"), sentences)
     else:
-        clients = client_rtt.sources
-        for site in client_rtt.destinations:
-            if site not in set(rtt.sources):
-                raise InputError(
-                    "unknown site",
-                    source=client_rtt.source,
-                    field="destination",
-                    value=site,
-                    expected=f"a site of {rtt.source}",
-                )
-        to_sites, filled = client_rtt.between(clients, names, fill=fill)
-        sentences.extend(filled)
         if rtt.source != client_rtt.source and np.nan_to_num(_diagonal(between)).any():
             sentences.append("The measured RTTs of sites to themselves were replaced by 0.")
     site_rtt = between.copy()
     index = np.arange(len(names))
     site_rtt[..., index, index] = 0.0
     if mix is not None:
-        counts = even_counts(clients, mix)
         sentences.append(
             f"Demand is assumed, not measured: every client issues as much as any other, with the "
             f"operation mix {mix!r}."
         )
-    assert counts is not None  # one of the two was given
-    kinds = _operations(counts.table, operations)
-    values, intervals = _counts(counts, clients, [kind.name for kind in kinds])
-    periods, values = _periods(rtt, client_rtt, intervals, values, assumed=mix is not None)
     if counts.table.source:
         name_of = Path(counts.table.source).name
         sentences.append(f"Demand was imported from {name_of}.")
@@ -188,7 +195,7 @@ def assemble(
         site_rtt=_by_interval(site_rtt, rtt, periods),
         counts=values,
         operations=kinds,
-        domains=domains,
+        domains={} if listed is None else listed.domains,
         intervals=periods,
         site_coordinates=coordinates,
         client_coordinates=coordinates if client_rtt is None else None,
@@ -197,23 +204,67 @@ def assemble(
     )
 
 
-def _sites(
-    rtt: RttTable, sites: str | os.PathLike[str] | None
-) -> tuple[tuple[str, ...], FloatArray | None, dict[str, tuple[str | None, ...]]]:
-    if sites is None:
-        # a name on one side only is a site too: its missing pairs are then named
-        return tuple(dict.fromkeys([*rtt.sources, *rtt.destinations])), None, {}
-    (table, *_) = Content.of(sites).blocks
-    names, coordinates, domains = read_sites(table, None)
-    known = {*rtt.sources, *rtt.destinations}
-    for i, site in enumerate(names):
-        if site not in known:
-            raise refused(
-                table.at(i), table.columns[0], "unknown site", site, f"a site of {rtt.source}"
-            )
-    if not names:
-        raise InputError("no sites", source=table.source, expected="at least one row")
-    return names, coordinates, domains
+def check_one_demand(counts: object, mix: object) -> None:
+    """Refuse both or none of a table of counts and the name of an operation mix."""
+    if (counts is None) == (mix is None):
+        raise InputError(
+            "no demand is given" if counts is None else "demand is given twice",
+            field="counts",
+            expected="either a table of counts (--counts), or the name of an operation mix (--mix) "
+            "for the same demand of every client",
+        )
+
+
+def check_names(
+    rtt: RttTable | None,
+    counts: Demanded | None,
+    *,
+    client_rtt: RttTable | None,
+    sites: SiteTable | None,
+    operations: tuple[Operation, ...],
+) -> None:
+    """Refuse names that stand in one table and not in the others.
+
+    None stands for a table that is not given, or that could not be read. Parameters as of
+    :func:`assemble`.
+
+    Raises
+    ------
+    InputError
+        All such names together: sites without RTTs, clients that are no sites, operations.
+    """
+    gathered = Gathered()
+    clients: tuple[str, ...] = ()
+    if rtt is not None:
+        known, clients = {*_names(rtt)}, _names(rtt)
+        if sites is not None:
+            others = sorted(known - {*sites.names})
+            stray = [(i, site) for i, site in enumerate(sites.names) if site not in known]
+            for i, site in stray:
+                expected = suggest(site, others, f"a site of {rtt.source}")
+                place, field = sites.table.at(i), sites.table.columns[0]
+                gathered.add(refused(place, field, "unknown site", site, expected))
+            clients = clients if stray else sites.names
+        for site in () if client_rtt is None else client_rtt.destinations:
+            if client_rtt is not None and site not in set(rtt.sources):
+                words, where = f"a site of {rtt.source}", client_rtt.source
+                expected = suggest(site, rtt.sources, words)
+                gathered.add(refused(where, "destination", "unknown site", site, expected))
+    clients = clients if client_rtt is None else client_rtt.sources
+    if counts is not None:
+        with gathered.part():
+            _operations(counts.table, operations)
+        if clients:
+            have = counts.table.rows
+            lacks = [name for name in clients if name not in set(have)]
+            with gathered.part():
+                check_known(counts.table.source, "client", have, clients, lacks)
+    gathered.check()
+
+
+def _names(rtt: RttTable) -> tuple[str, ...]:
+    """Return the sites of RTTs; one that is on one side only has missing pairs."""
+    return tuple(dict.fromkeys([*rtt.sources, *rtt.destinations]))
 
 
 def _diagonal(values: FloatArray) -> FloatArray:
@@ -243,17 +294,14 @@ def _clients_in_sites(
 
 def _operations(table: Labelled, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
     kinds = {kind.name: kind for kind in (*NAMED_OPERATIONS, *operations)}
-    for column in table.columns:
-        if column not in kinds:
-            raise InputError(
-                "unknown operation",
-                source=table.source,
-                field="operation",
-                value=column,
-                expected="one of "
-                + ", ".join(kinds)
-                + "; operations=… (--operation) defines others",
-            )
+    expected = "one of " + ", ".join(kinds) + "; operations=… (--operation) defines others"
+    raise_all(
+        [
+            refused(table.source, "operation", "unknown operation", column, expected)
+            for column in table.columns
+            if column not in kinds
+        ]
+    )
     return tuple(kinds[column] for column in table.columns)
 
 
@@ -272,10 +320,7 @@ def _counts(
             np.concatenate([table.values, zeros], axis=-2),
         )
     wanted = table.intervals if table.intervals else None
-    return (
-        table.ordered(wanted, ("client", clients), ("operation", operations)),
-        table.intervals,
-    )
+    return (table.ordered(wanted, ("client", clients), ("operation", operations)), table.intervals)
 
 
 def _periods(
@@ -295,13 +340,8 @@ def _periods(
             values = np.broadcast_to(values, (len(intervals), *values.shape))
         if set(table.intervals) != set(intervals):
             stray = sorted(set(table.intervals) ^ set(intervals))
-            raise InputError(
-                "RTTs and demand have different intervals",
-                source=table.source,
-                field=INTERVAL,
-                value=stray[0],
-                expected="the same intervals in both",
-            )
+            words = "RTTs and demand have different intervals"
+            raise refused(table.source, INTERVAL, words, stray[0], "the same intervals in both")
     return intervals, values
 
 

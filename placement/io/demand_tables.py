@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, for_each
 from placement.io.formats.column_reader import ColumnTable, read_frame, read_frames
 from placement.io.interval_order import order_intervals
 from placement.support.checks import FloatArray, IntArray
-
-__all__ = ["DemandTable", "demand_of", "read_database_demand", "read_demand"]
 
 COUNT = "a finite number of operations >= 0"
 
@@ -132,12 +130,9 @@ def read_database_demand(
     counts: dict[str, FloatArray] = {}
     for frame in read_frames(path):
         if "database" not in frame.columns:
-            raise InputError(
-                "no such column",
-                source=frame.source,
-                field="database",
-                expected="a column that names the database of each row",
-            )
+            words = "no such column"
+            expected = "a column that names the database of each row"
+            raise InputError(words, source=frame.source, field="database", expected=expected)
         databases, of_database = frame.found("database")
         long = "operation" in frame.columns or "count" in frame.columns
         key = _client_column(frame, operations, long=long)
@@ -166,8 +161,12 @@ def demand_of(
     clients: Sequence[str] | None = None,
     operations: Sequence[str] | None = None,
     intervals: Sequence[str] | None = None,
+    complete: bool = True,
 ) -> DemandTable:
-    """Return the demand in the columns of a table; parameters and errors as :func:`read_demand`."""
+    """Return the demand in the columns of a table; parameters and errors as :func:`read_demand`.
+
+    Without `complete`, a client without a row in a wide table issued nothing.
+    """
     long = "operation" in frame.columns or (
         "count" in frame.columns and "count" not in (operations or ())
     )
@@ -201,12 +200,13 @@ def demand_of(
     else:
         kinds = _operation_columns(frame, key, operations)
         _once(frame, keys)
-        if not databases:
+        if complete and not databases:
             _complete(frame, keys, labels, of_label, client_names)
         counts = np.zeros([*(size for _, _, size in keys), len(kinds)])
-        for i, name in enumerate(kinds):
-            if name in frame.columns:
-                counts[of_database, of_interval, of_client, i] = frame.quantities(name, COUNT)
+        given = [name for name in kinds if name in frame.columns]
+        columns = for_each(lambda name: frame.quantities(name, COUNT), given)
+        for name, column in zip(given, columns, strict=True):
+            counts[of_database, of_interval, of_client, kinds.index(name)] = column
     return DemandTable(
         frame.source,
         databases,

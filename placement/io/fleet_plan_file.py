@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import CertificateError, InputError
+from placement.errors import CertificateError, InputError, located, refused
 from placement.fleet.fleet_plan import FleetPlan, Placed
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem, SharedLimits
 from placement.fleet.fleet_tables import read_whole_document
@@ -38,16 +38,6 @@ from placement.support.work import WORK
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "FleetCheck",
-    "FleetFile",
-    "check_fleet_file",
-    "question_document",
-    "read_fleet_file",
-    "wide_frame",
-    "with_question",
-]
 
 _BATCH = 1000
 """Databases that are in memory at a time."""
@@ -80,6 +70,7 @@ def question_document(fleet: FleetProblem) -> dict[str, object]:
             "most_moves": limits.most_moves,
             "most_moved_gb": limits.most_moved_gb,
             "apart": [list(group) for group in limits.apart],
+            "headroom": limits.headroom,
         },
     }
 
@@ -201,12 +192,9 @@ class FleetFile:
         self.about = Document(self.source, "", document)
         question = self.about.table("question")
         if not question.values:
-            raise InputError(
-                "the file does not hold its question",
-                source=self.source,
-                field="question",
-                expected="a file that placement fleet wrote with -o",
-            )
+            words = "the file does not hold its question"
+            expected = "a file that placement fleet wrote with -o"
+            raise InputError(words, source=self.source, field="question", expected=expected)
         self._instance = instance_from_document(question.table("instance"))
         self._problems = [problem_from(each, self._instance) for each in
                           question.tables("constraints")]  # fmt: skip
@@ -235,21 +223,20 @@ class FleetFile:
             except (TypeError, ValueError):
                 raise given.refuse(field, "not a number", "a number or null per site") from None
             sites[field] = np.array(numbers)
-        for field in ("headroom", "reads_served"):  # limits of older files
-            if given.values.get(field):
-                raise given.refuse(field, "this limit is gone", "a new plan of the fleet")
+        if given.values.get("reads_served"):  # of older files
+            raise given.refuse("reads_served", "this limit is gone", "a new plan of the fleet")
         groups = given.values.get("apart") or []
         if not isinstance(groups, list) or not all(isinstance(each, list) for each in groups):
             raise given.refuse("apart", "not groups of names", "lists of names")
-        try:
+        with located(f"{self.source}, question.limits"):
             return SharedLimits(
                 **sites,
                 most_moves=given.number("most_moves") if given.has("most_moves") else None,
                 most_moved_gb=given.number("most_moved_gb") if given.has("most_moved_gb") else None,
                 apart=groups,
+                # older files have a truth value: True was a promise for the loss of any one site
+                headroom=given.number("headroom") if given.values.get("headroom") else 0.0,
             )
-        except InputError as error:
-            raise error if error.source else error.at(f"{self.source}, question.limits") from None
 
     def parts(self) -> Iterator[FleetPlan | FleetProblem]:
         """Yield the databases, some at a time, with the limits of all.
@@ -312,7 +299,7 @@ class FleetFile:
         present = None
         if first.has("present_leader"):
             present = self._configuration(first, "present_")
-        try:
+        with located(first.source):
             member = FleetMember(
                 name,
                 self._problem(first),
@@ -324,8 +311,6 @@ class FleetFile:
                 present=present,
                 copies=sum(copies),
             )
-        except InputError as error:
-            raise error if error.source else error.at(first.source) from None
         if self.status is not Status.FEASIBLE:
             return member, ()
         chosen = (self._configuration(row, "") for row in rows)
@@ -356,10 +341,8 @@ class FleetFile:
             [number(name, f"{which}{part}") for name in row.names(f"{which}{part}")]
             for part in ("voters", "replicas")
         )
-        try:
+        with located(row.source):
             return Configuration.of(number(row.text(key), key), voters, replicas)
-        except InputError as error:
-            raise error if error.source else error.at(row.source) from None
 
 
 _QUESTION = (
@@ -413,6 +396,8 @@ class FleetCheck:
         Steps of the certificates of single databases, and bounds computed again.
     unplaced
         Databases that have no configuration even alone.
+    whole_bound
+        Bound of an integer program over all configurations, as the file has it, not proven again.
     """
 
     bound: float
@@ -422,6 +407,7 @@ class FleetCheck:
     events: int
     bounds: int
     unplaced: tuple[str, ...] = ()
+    whole_bound: float = -math.inf
 
     @property
     def gap(self) -> float:
@@ -458,13 +444,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
     certify = CERTIFIERS.load("exact")
     proof = prove_fleet(file.parts(), prices, certify, work)
     if list(proof.names) != names:
-        raise InputError(
-            "the limits of the file are not those of its question",
-            source=file.source,
-            field="limits",
-            value=len(names),
-            expected=f"the {len(proof.names)} limits of the question",
-        )
+        words = "the limits of the file are not those of its question"
+        expected = f"the {len(proof.names)} limits of the question"
+        raise refused(file.source, "limits", words, len(names), expected)
     _agree(file.about, "databases", proof.databases)
     bound = None if proof.bound is None else _rounded_down(proof.bound)
     nothing = (proof.databases, len(names), proof.events, proof.bounds)
@@ -479,9 +461,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
                 f"{proof.worst:.9g}"
             )
         return FleetCheck(math.inf, math.nan, *nothing, proof.unplaced)
-    _check_plan(file.about, proof)
-    value = float(proof.value)
-    return FleetCheck(min(_proven(file.about, proof, bound), value), value, *nothing)
+    whole_bound, value = _check_plan(file.about, proof), float(proof.value)
+    proven = min(_proven(file.about, proof, bound), value)
+    return FleetCheck(proven, value, *nothing, whole_bound=whole_bound)
 
 
 def _proven(about: Document, proof: FleetProof, bound: float | None) -> float:
@@ -501,17 +483,23 @@ def _prices(file: FleetFile) -> tuple[list[str], FloatArray]:
     return [row.text("name") for row in rows], np.array([row.number("price") for row in rows])
 
 
-def _check_plan(about: Document, proof: FleetProof) -> None:
-    """Compare the plan in the file with recomputed values."""
+def _check_plan(about: Document, proof: FleetProof) -> float:
+    """Compare the plan in the file with recomputed values; return its bound without a proof."""
     if proof.overloads:
         raise CertificateError("the plan breaks " + "; ".join(proof.overloads))
     value = float(proof.value)
     _agree(about, "value", value)
     _agree(about, "mean_latency_ms", float(proof.value / proof.operations))
-    _agree(about, "gap", max(0.0, 1.0 - about.number("bound") / value) if value else 0.0)
+    told = about.values.get("whole_bound")
+    whole_bound = -math.inf if told is None else about.number("whole_bound")
+    if whole_bound > value * (1 + _AGREE):
+        raise CertificateError(f"a bound of {whole_bound:.12g} is above the plan, {value:.12g}")
+    bound = max(about.number("bound"), whole_bound)
+    _agree(about, "gap", max(0.0, 1.0 - bound / value) if value else 0.0)
     for row, limit, load in zip(about.tables("limits"), proof.capacity, proof.load, strict=True):
         _agree(row, "limit", limit)
         _agree(row, "load", float(load))
+    return whole_bound
 
 
 def _agree(about: Document, key: str, computed: float) -> None:

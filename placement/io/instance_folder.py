@@ -26,7 +26,14 @@ from typing import Literal
 
 import numpy as np
 
-from placement.errors import InputError, PlacementWarning
+from placement.errors import (
+    Gathered,
+    InputError,
+    PlacementWarning,
+    for_each,
+    located,
+    refused,
+)
 from placement.io.feeds.headers import coordinate_columns, read_header
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
@@ -41,7 +48,6 @@ from placement.io.formats.tables import (
     number_cell,
     parquet_bytes,
     read_table,
-    refused,
 )
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
@@ -57,20 +63,6 @@ from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 from placement.model.prices import Prices
 from placement.support.checks import FloatArray
-
-__all__ = [
-    "FORMAT",
-    "MANIFEST",
-    "VERSION",
-    "check_fingerprint",
-    "head",
-    "instance_document",
-    "instance_from_document",
-    "load_instance",
-    "operation_from",
-    "read_sites",
-    "save_instance",
-]
 
 FORMAT = "replica-placement instance"
 VERSION = 2
@@ -141,20 +133,15 @@ def save_instance(
         )
     path = Path(folder)
     if (path / "instance.toml").exists():
-        raise InputError(
-            "the folder has a manifest that was written by hand",
-            source=str(path / "instance.toml"),
-            expected="another folder, or remove it first",
-        )
+        words = "the folder has a manifest that was written by hand"
+        expected = "another folder, or remove it first"
+        raise InputError(words, source=str(path / "instance.toml"), expected=expected)
     writer: Writer = csv_bytes if tables == "csv" else parquet_bytes
     content = {f"{name}.{tables}": writer(header, rows) for name, header, rows in _tables(instance)}
 
     def manifest(names: Mapping[str, str]) -> bytes:
         return encode_json(
-            {
-                **head(instance),
-                "tables": {Path(plain).stem: name for plain, name in names.items()},
-            }
+            {**head(instance), "tables": {Path(plain).stem: name for plain, name in names.items()}}
         )
 
     return write_folder(path, content, MANIFEST, manifest, force=force, stale=_old_tables(path))
@@ -288,19 +275,22 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             raise files.refuse(name, "missing table", "the name of a file")
         return read_matrix(manifest.parent / files.text(name), word, quantity)
 
-    counts = matrix("counts", "client", _COUNT)
-    site_rtt = matrix("site_rtt", "site", _RTT)
-    client_rtt = matrix("client_rtt", "client", _RTT)
+    wanted = (("counts", "client", _COUNT), ("site_rtt", "site", _RTT))
+    gathered = Gathered()  # the errors of all tables are told at once
+    with gathered.part():
+        counts, site_rtt, client_rtt = for_each(
+            lambda one: matrix(*one), (*wanted, ("client_rtt", "client", _RTT))
+        )
+    with gathered.part():
+        listed, people = for_each(table, ("sites", "clients"))
+        of_sites = None if listed is None else read_sites(listed, _levels(document))
+        of_clients = None if people is None else read_sites(people, {}, "client")
+    gathered.check()
     intervals = document.names("intervals", ())
     if not intervals and counts.intervals:
         intervals = order_intervals(counts.intervals, counts.source, fill=False).labels
-    listed, people = table("sites"), table("clients")
-    sites, places, domains = (
-        (site_rtt.rows, None, {}) if listed is None else read_sites(listed, _levels(document))
-    )
-    clients, homes, _ = (
-        (client_rtt.rows, None, {}) if people is None else read_sites(people, {}, "client")
-    )
+    sites, places, domains = of_sites or (site_rtt.rows, None, {})
+    clients, homes, _ = of_clients or (client_rtt.rows, None, {})
     operations = _operations(document, counts)
     names = [operation.name for operation in operations]
 
@@ -312,7 +302,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     prices = None
     if document.has("prices") or files.has("storage"):
         prices = prices_from_tables(document.table("prices"), files, matrix, sites, clients)
-    try:
+    with located(str(manifest)):
         instance = Instance(
             sites=sites,
             clients=clients,
@@ -329,8 +319,6 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             provenance=document.names("provenance", ()),
             protocol=read_protocol(document),
         )
-    except InputError as error:
-        raise (error if error.source else error.at(str(manifest))) from None
     check_fingerprint(document, instance)
     return instance
 
@@ -342,11 +330,8 @@ def _manifest(path: Path) -> Path:
         return path
     found = [path / name for name in _MANIFESTS if (path / name).exists()]
     if len(found) != 1:
-        raise InputError(
-            "two manifests" if found else "a folder without a manifest",
-            source=str(path),
-            expected="one of " + " and ".join(_MANIFESTS),
-        )
+        words = "two manifests" if found else "a folder without a manifest"
+        raise InputError(words, source=str(path), expected="one of " + " and ".join(_MANIFESTS))
     return found[0]
 
 
@@ -410,13 +395,9 @@ def read_sites(
     names, which = ColumnTable.of(table).found(table.columns[0], strip=False)
     if len(names) < len(table.rows):
         again = int((which != np.arange(len(which))).argmax())
-        raise InputError(
-            f"duplicate {word}",
-            source=table.at(again),
-            field=table.columns[0],
-            value=names[which[again]],
-            expected=f"once (first in row {table.numbers[int(which[again])]})",
-        )
+        words = f"duplicate {word}"
+        expected = f"once (first in row {table.numbers[int(which[again])]})"
+        raise refused(table.at(again), table.columns[0], words, names[which[again]], expected)
     others = table.columns[1:]
     coordinates = None
     globe = coordinate_columns([n for n in others if n not in (levels or {}).values()])
@@ -425,15 +406,13 @@ def read_sites(
         limits = (90.0, 180.0)
         coordinates = text_numbers(table, at)
         if not (coordinates.size and (np.abs(coordinates) <= limits).all()):  # also for NaN
-            coordinates = np.array(
-                [
-                    [
-                        _degrees(cells[p], table.at(i), table.columns[p], limit)
-                        for p, limit in zip(at, limits, strict=True)
-                    ]
-                    for i, cells in enumerate(table.rows)
-                ]
-            ).reshape(-1, 2)
+            every = [
+                (row[p], table.at(i), table.columns[p], limit)
+                for i, row in enumerate(table.rows)
+                for p, limit in zip(at, limits, strict=True)
+            ]
+            degrees = for_each(lambda given: _degrees(*given), every)
+            coordinates = np.array(degrees).reshape(-1, 2)
     if levels is None:
         named = [name for name in others if name not in globe.values()]
         levels = {name: name for name in named if _names_domains(table, name)}
@@ -505,10 +484,8 @@ def operation_from(row: Document) -> Operation:
     """
     refuse_gone(row)
     row.only([field.name for field in dataclasses.fields(Operation)])
-    try:
+    with located(f"{row.source}, {row.place}"):
         return Operation(**{"name": row.text("name"), **row.fields(Operation)})
-    except InputError as error:
-        raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None
 
 
 # Instances inside another file, as one JSON object: every number and name, no tables
@@ -560,7 +537,7 @@ def instance_from_document(document: Document) -> Instance:
         if not isinstance(labels, list) or level == SITE_LEVEL:
             raise levels.refuse(level, "not a level", "one label per site")
         domains[level] = tuple(None if label is None else str(label) for label in labels)
-    try:
+    with located(f"{document.source}, {document.place}"):
         instance = Instance(
             sites=document.names("sites"),
             clients=document.names("clients"),
@@ -577,9 +554,5 @@ def instance_from_document(document: Document) -> Instance:
             provenance=document.names("provenance"),
             protocol=read_protocol(document),
         )
-    except InputError as error:
-        raise (
-            error if error.source else error.at(f"{document.source}, {document.place}")
-        ) from None
     check_fingerprint(document, instance)
     return instance

@@ -12,10 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.support.checks import IntArray
-
-__all__ = ["IntervalOrder", "most_intervals", "order_intervals"]
 
 T = TypeVar("T")
 
@@ -94,13 +92,9 @@ def order_intervals(
         aware = [time.tzinfo is not None for time in times]
         if any(aware) and not all(aware):
             odd = aware.index(not aware[0])
-            raise InputError(
-                "times with and without a time zone",
-                source=where(odd),
-                field="interval",
-                value=labels[odd],
-                expected="a zone in all labels, or in none",
-            )
+            words = "times with and without a time zone"
+            expected = "a zone in all labels, or in none"
+            raise refused(where(odd), "interval", words, labels[odd], expected)
         start = min(times)
         ticks = [(time - start) // _MICROSECOND for time in times]
         _distinct(labels, ticks, where)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import MOST_ERRORS, InputError, raise_all, refused
 from placement.io.formats.column_reader import ColumnTable, read_frame
-from placement.io.formats.tables import free_column, refused
-from placement.support.checks import FloatArray
-
-__all__ = ["INTERVAL", "Labelled", "matrix_of", "read_matrix", "to_rows"]
+from placement.io.formats.tables import free_column
+from placement.support.checks import FloatArray, suggest
 
 INTERVAL = "interval"
 """Header of the column that holds the interval, in front of the column of row names."""
@@ -73,20 +71,35 @@ class Labelled:
 def _positions(source: str, word: str, have: Sequence[str], want: Sequence[str]) -> list[int]:
     index = {name: i for i, name in enumerate(have)}
     missing = [name for name in want if name not in index]
+    check_known(source, word, have, want, missing)
     if missing:
-        raise InputError(
-            f"{len(missing)} of {len(want)} {word}s missing",
-            source=source,
-            field=word,
-            value=missing[0],
-            expected="every one of them",
-        )
-    known = set(want)
-    for name in have:
-        if name not in known:
-            shown = ", ".join(map(repr, want[:8])) + (", …" if len(want) > 8 else "")
-            raise refused(source, word, f"unknown {word}", name, f"one of {shown}")
+        words = f"{len(missing)} of {len(want)} {word}s missing"
+        raise refused(source, word, words, missing[0], "every one of them")
     return [index[name] for name in want]
+
+
+def check_known(
+    source: str, word: str, have: Sequence[str], want: Sequence[str], missing: Sequence[str] = ()
+) -> None:
+    """Refuse names of a table that the other tables lack, each with the nearest name.
+
+    Parameters
+    ----------
+    source, word
+        The table, and what a name is.
+    have, want
+        The names of the table, and those of the others.
+    missing
+        Names of the others that this table lacks: what a stray name may mean.
+    """
+    known = set(want)
+    words = f"one of the {word}s of the other tables"
+    errors: list[InputError] = []
+    for name in (name for name in have if name not in known):
+        # the nearest of many names takes a millisecond, and only the first errors are shown
+        near = suggest(name, missing or want, words) if len(errors) < MOST_ERRORS else words
+        errors.append(refused(source, word, f"unknown {word}", name, near))
+    raise_all(errors)
 
 
 def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Labelled:
@@ -149,13 +162,8 @@ def matrix_of(
         )
     if frame.rows < shape[0] * shape[1]:
         missing = int(np.setdiff1d(np.arange(shape[0] * shape[1]), found)[0])
-        raise InputError(
-            "missing row",
-            source=frame.source,
-            field=word,
-            value=rows[missing % shape[1]],
-            expected=f"a row for it in interval {intervals[missing // shape[1]]!r}",
-        )
+        expected = f"a row for it in interval {intervals[missing // shape[1]]!r}"
+        raise refused(frame.source, word, "missing row", rows[missing % shape[1]], expected)
     cells = frame.matrix(columns, quantity, blank=gaps)
     values = cells.reshape(*shape, len(columns))
     if (np.diff(flat) != 1).any():  # rows in another order than their names

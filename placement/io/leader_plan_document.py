@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.evaluation.bill import MonthlyBill
 from placement.evaluation.losses import Failures
-from placement.io.formats.document import jsonable
+from placement.io.formats.document import finite, jsonable
 from placement.io.instance_folder import instance_document
 from placement.io.problem_document import problem_document
 from placement.plan import Plan
 from placement.problem import Problem
-
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "Reference",
-    "bill_document",
-    "breakdown_document",
-    "configuration_document",
-    "failures_document",
-    "finite",
-    "outcome_document",
-    "plan_document",
-]
-
 
 # Bill of a month as a part of a JSON document
 
@@ -163,11 +148,15 @@ def breakdown_document(plan: Plan) -> dict[str, object]:
     has_waits = plan.problem.demand.has_waits
     return {
         "breakdown": {
-            "clients": _rows(plan.per_client),
-            "operations": _rows(plan.per_operation),
-            "leaders": _rows(plan.leaders),
-            "quorum": _rows(plan.quorum_members),
-            **({"parts": _rows(plan.parts), "waits": _rows(plan.waits)} if has_waits else {}),
+            "clients": rows_document(plan.client_rows),
+            "operations": rows_document(plan.per_operation),
+            "leaders": rows_document(plan.leaders),
+            "quorum": rows_document(plan.quorum_members),
+            **(
+                {"parts": rows_document(plan.parts), "waits": rows_document(plan.waits)}
+                if has_waits
+                else {}
+            ),
         },
         "failures": failures_document(plan.failures) if plan.found and plan.tells_losses else None,
         "tail": _objective_rows(plan),
@@ -196,7 +185,7 @@ def _objective_rows(plan: Plan) -> dict[str, object] | None:
     if plan.configuration is None:
         return None
     tables = plan.problem.objective.plan_rows(plan.problem, plan.configuration)
-    return {name: _rows(rows) for name, rows in tables.items()} or None
+    return {name: rows_document(rows) for name, rows in tables.items()} or None
 
 
 def failures_document(failures: Failures) -> dict[str, object]:
@@ -214,16 +203,12 @@ def failures_document(failures: Failures) -> dict[str, object]:
             {"leader": name, "mean_latency_ms": finite(latency)}
             for name, latency in failures.failover
         ],
-        "each": _rows(failures.each),
+        "each": rows_document(failures.each),
     }
 
 
-def finite(value: float) -> float | None:
-    """Return a number, or None where it is not finite, which JSON does not know."""
-    return float(value) if math.isfinite(value) else None
-
-
-def _rows(rows: Sequence[object]) -> list[dict[str, object]]:
+def rows_document(rows: Sequence[object]) -> list[dict[str, object]]:
+    """Return rows of a dataclass, JSON-ready; numbers that are not finite become null."""
     return [
         {
             key: finite(value) if isinstance(value, float) else value

@@ -24,8 +24,6 @@ from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["MergedClients", "merge_clients"]
-
 
 @dataclass(frozen=True, slots=True)
 class MergedClients:
@@ -85,12 +83,9 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
     operations = instance.operations
     own = instance.protocol is not None or instance.prices is not None
     if own or any(operation.waits for operation in operations):
-        raise InputError(
-            "waits, a protocol or prices, for which no bound is known",
-            field="--merge-clients",
-            value=most,
-            expected="operations with round trips near, relay, direct and quorum only",
-        )
+        words = "waits, a protocol or prices, for which no bound is known"
+        expected = "operations with round trips near, relay, direct and quorum only"
+        raise InputError(words, field="--merge-clients", value=most, expected=expected)
     issued = instance.counts.sum(axis=0)
     rtt = np.atleast_3d(instance.client_rtt.T).T  # (intervals or 1, clients, sites)
     flat = np.moveaxis(rtt, 1, 0).reshape(len(instance.clients), -1)

@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from placement.errors import InputError
-from placement.evaluation.losses import failures
+from placement.errors import located
 from placement.feasibility.feasible_plans import violations
-from placement.io.formats.document import Document, encode_json, read_document
+from placement.io.formats.document import Document, encode_json, finite, read_document
 from placement.io.formats.files import write_file
 from placement.io.instance_folder import instance_from_document, load_instance
 from placement.io.leader_plan_document import (
@@ -29,8 +28,6 @@ from placement.io.leader_plan_document import (
     Reference,
     breakdown_document,
     configuration_document,
-    failures_document,
-    finite,
     plan_document,
 )
 from placement.io.problem_document import problem_from
@@ -39,11 +36,10 @@ from placement.io.recomputed_fields import check_recomputed
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
+from placement.question import KEYS
 from placement.quorumstore.plan import QuorumPlan
 from placement.support.status import Status, Termination, status_of
 from placement.support.work import WORK
-
-__all__ = ["load_any_plan", "load_plan", "save_plan"]
 
 _AGREE = 1e-9
 """Relative excess of a stored bound over the objective that is rounding."""
@@ -53,7 +49,7 @@ _WHOSE = "this configuration"
 _AS_READ = (
     "format", "version", "status", "termination", "method", "seconds", "bound", "reasons", "notes",
     "stats", "certificate", "claim", "proof", "provenance", "problem", "instance",
-    "best_worst_case_ms",
+    "best_worst_case_ms", "asked",
 )  # fmt: skip
 """Keys that are not recomputed: claims of the method, what was checked apart, and the question."""
 
@@ -65,6 +61,7 @@ def save_plan(
     path: str | os.PathLike[str],
     *,
     reference: Reference | None = None,
+    asked: Mapping[str, object] = MappingProxyType({}),
     force: bool = False,
 ) -> Path:
     """Write a plan, whole or not at all.
@@ -78,6 +75,9 @@ def save_plan(
     reference
         Where the instance comes from; None: the instance is written into the file. A plan of a
         quorum store always holds its RTTs and requests.
+    asked
+        Further keys of :class:`placement.question.Question`, which a problem does not hold: the
+        file of what runs today, the distributions of RTTs. ``placement question`` reads them.
     force
         Replace an existing file.
 
@@ -92,22 +92,31 @@ def save_plan(
         When the file exists and `force` is false, or the certificate is not JSON-like.
     """
     if reference is not None and not reference.bundled:
-        here = Path(path).resolve().parent
-        try:
-            relative = os.path.relpath(Path(reference.source).resolve(), here)
-        except ValueError:  # another drive
-            relative = str(Path(reference.source).resolve())
-        where = Path(relative).as_posix()
-        if not where.startswith(".") and not Path(where).is_absolute():
-            where = f"./{where}"  # never to be mistaken for the name of a data set
-        reference = dataclasses.replace(reference, source=where)
+        reference = dataclasses.replace(reference, source=_beside(path, reference.source))
     if isinstance(plan, QuorumPlan):
         document = _quorum_document(plan)
     else:
         document = plan_document(plan, reference=reference, embed=reference is None)
     for words in ("claim", "proof"):  # of the reader of the file, which proves nothing by itself
         document.pop(words, None)
+    files = {key: KEYS[key].file and Path(str(value)).exists() for key, value in asked.items()}
+    if asked:
+        document["asked"] = {
+            key: _beside(path, str(value)) if files[key] else value for key, value in asked.items()
+        }
     return write_file(path, encode_json(document), force=force)
+
+
+def _beside(path: str | os.PathLike[str], other: str) -> str:
+    """Return the path of another file as it is written into the plan file at `path`."""
+    try:
+        relative = os.path.relpath(Path(other).resolve(), Path(path).resolve().parent)
+    except ValueError:  # another drive
+        relative = str(Path(other).resolve())
+    where = Path(relative).as_posix()
+    if where.startswith(".") or Path(where).is_absolute():
+        return where
+    return f"./{where}"  # never to be mistaken for the name of a data set
 
 
 def _quorum_document(plan: QuorumPlan) -> dict[str, object]:
@@ -156,11 +165,9 @@ def load_plan(
             f"the plan was made for another instance than {instance.name!r}",
             repr(instance.fingerprint),
         )
-    try:
+    with located(document.source):
         problem = problem_from(document.table("problem"), instance)
         configuration = _configuration(document, instance)
-    except InputError as error:
-        raise (error if error.source else error.at(document.source)) from None
     status = document.choice("status", Status)
     bound = _bound(document, status)
     plan = Plan(
@@ -199,6 +206,15 @@ def load_any_plan(path: str | os.PathLike[str], *, work: int = WORK) -> Plan | Q
     if document.text("kind") != KIND:
         raise document.refuse("kind", "unknown kind of plan", f"{KIND!r}, or none for a leader")
     return quorum_plan_from(document, work=work)
+
+
+def plan_instance(path: Path) -> Instance | None:
+    """Return the instance of a plan file; None for another file."""
+    if not path.is_file() or path.suffix.lower() != ".json":
+        return None
+    document = read_document(path)
+    leads = document.values.get("format") == FORMAT and not document.has("kind")
+    return _find_instance(document, path) if leads else None
 
 
 def _find_instance(document: Document, path: Path) -> Instance:
@@ -303,27 +319,6 @@ def _check(document: Document, plan: Plan) -> None:
         "gap": finite(plan.gap),
         **breakdown_document(plan),
     }
-    recomputed["contingency"] = _asked_losses(document, plan)
     document.only((*_AS_READ, *recomputed))
     given = {key: value for key, value in document.values.items() if key not in _AS_READ}
     check_recomputed(dataclasses.replace(document, values=given), recomputed, _WHOSE)
-
-
-def _asked_losses(document: Document, plan: Plan) -> dict[str, object] | None:
-    """Return the losses that the command ``contingency`` prints beside a plan, recomputed."""
-    if not document.has("contingency") or plan.configuration is None:
-        return None
-    table = document.table("contingency")
-    together = table.whole("together")
-    if together not in (1, 2):
-        raise table.refuse("together", "out of range", "1 or 2")
-    return failures_document(
-        failures(
-            plan.problem,
-            plan.configuration,
-            table.text("level"),
-            together=together,
-            leader_may_move=table.values.get("leader_may_move") is True,
-            clients_move=table.values.get("clients_move") is True,
-        )
-    )

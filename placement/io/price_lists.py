@@ -15,40 +15,24 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, PlacementWarning, refused
 from placement.io.feeds.headers import read_header, the_column
 from placement.io.feeds.registry import Content
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import Document, read_document
-from placement.io.formats.tables import (
-    Table,
-    name_cell,
-    refused,
-)
+from placement.io.formats.tables import Table, name_cell
 from placement.io.labelled_arrays import matrix_of
-from placement.io.prices_document import PER_SITE, PRICE
+from placement.io.prices_document import PRICE
 from placement.model.instance import Instance
-from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
+from placement.model.prices import HOURS_PER_MONTH, PER_SITE, Prices, gb_of_operations
 from placement.support.checks import LARGEST, FloatArray
-
-__all__ = [
-    "INTERNET",
-    "PriceInput",
-    "SitePrices",
-    "Tiers",
-    "TransferTable",
-    "nearest_sites",
-    "read_site_prices",
-    "read_tiers",
-    "read_transfer",
-    "with_prices",
-]
 
 INTERNET = "internet"
 """Name of the place outside all sites, as receiver of traffic."""
@@ -60,6 +44,8 @@ SAME_CONTINENT, OTHER_CONTINENT = "same continent", "other continent"
 """Receivers in a price list that knows only whether a site sends within its continent."""
 
 _SHOWN = 8
+_MUCH_GB = 100.0
+"""GB of a replica whose storage costs more than one unit of money in a month."""
 _T = TypeVar("_T")
 
 
@@ -86,8 +72,7 @@ class SitePrices(_PriceList):
     Attributes
     ----------
     columns
-        "storage", "storage_gb" (per GB stored), "machines", "machines_non_voting" or "requests" ->
-        site -> price per month.
+        "storage", "storage_gb" (per GB stored) or one of `PER_SITE` -> site -> price per month.
     """
 
     columns: Mapping[str, Mapping[str, float]]
@@ -106,13 +91,9 @@ class SitePrices(_PriceList):
         found = [_lookup(known, site) for site in sites]
         missing = [site for site, price in zip(sites, found, strict=True) if price is None]
         if missing:
-            raise InputError(
-                f"{len(missing)} of {len(sites)} sites have no price",
-                source=self.source,
-                field=column,
-                value=missing[0],
-                expected=f"a price for every site; missing: {', '.join(missing)}",
-            )
+            words = f"{len(missing)} of {len(sites)} sites have no price"
+            expected = f"a price for every site; missing: {', '.join(missing)}"
+            raise refused(self.source, column, words, missing[0], expected)
         return np.array(found, dtype=np.float64)
 
 
@@ -249,7 +230,7 @@ def _lookup_pair(known: Mapping[tuple[str, str], _T], sender: str, receiver: str
 
 # --- reading ---------------------------------------------------------------------------------
 
-_COLUMNS = ("storage", *PER_SITE)
+_COLUMNS = ("storage", "storage_gb", *PER_SITE)
 _UP_TO = "up_to_gb"
 _GB = ("gb", "1gb")
 _UNITS = {
@@ -300,8 +281,9 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
     Parameters
     ----------
     path
-        A table: ``site``, and one or more of ``storage`` (or ``price``), ``machines``,
-        ``machines_non_voting``, ``requests`` (per million operations); ``currency`` if named. Or
+        A table: ``site``, and one or more of ``storage`` (or ``price``; per replica),
+        ``storage_gb`` (per GB), ``machines``, ``machines_non_voting``, ``requests`` (per million
+        operations); ``currency`` if named. Or
         the JSON of a cloud, with one price per hour of the machine and one per GB and month of
         the storage that a replica uses in each region.
 
@@ -327,12 +309,8 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
     names = ["storage" if name == "price" else name for name in table.columns[1:]]
     for column, name in zip(table.columns[1:], names, strict=True):
         if name not in _COLUMNS or names.count(name) > 1:
-            raise InputError(
-                "unknown column",
-                source=table.source,
-                field=column,
-                expected="one of " + ", ".join((*_COLUMNS, "currency")),
-            )
+            expected = "one of " + ", ".join((*_COLUMNS, "currency"))
+            raise InputError("unknown column", source=table.source, field=column, expected=expected)
     found = matrix_of(ColumnTable.of(table), table.columns[:1], "site", PRICE)
     values = found.values.T.tolist()
     columns = {
@@ -434,13 +412,9 @@ def _long(table: Table, ends: tuple[str, ...]) -> dict[tuple[str, str], list[tup
             raise refused(table.at(row), _UP_TO, "not a volume", most, "GB > 0, or blank")
         found = steps.setdefault((sender, receiver), [])
         if found and _UP_TO not in table.columns:
-            raise InputError(
-                "a pair given twice",
-                source=table.at(row),
-                field="to",
-                value=f"{sender} to {receiver}",
-                expected=f"one price, or a column {_UP_TO} with the volume of each tier",
-            )
+            words = "a pair given twice"
+            expected = f"one price, or a column {_UP_TO} with the volume of each tier"
+            raise refused(table.at(row), "to", words, f"{sender} to {receiver}", expected)
         found.append((math.inf if math.isnan(most) else most, price))
     return steps
 
@@ -474,13 +448,8 @@ def _one_currency(named: Sequence[tuple[str, str]], words: str) -> str:
     """Return the currency of (place, currency); empty without any."""
     for place, currency in named:
         if currency != named[0][1]:
-            raise InputError(
-                "two currencies",
-                source=place,
-                field="currency",
-                value=currency,
-                expected=f"{named[0][1]}, {words or 'as in ' + named[0][0]}",
-            )
+            expected = f"{named[0][1]}, {words or 'as in ' + named[0][0]}"
+            raise refused(place, "currency", "two currencies", currency, expected)
     return named[0][1] if named else ""
 
 
@@ -506,11 +475,8 @@ def _cloud(path: str | os.PathLike[str]) -> Document:
             "NextPageLink", "one page of several", "the items of all pages in one list, and null"
         )
     if not (document.has("products") or document.has("Items")):
-        raise InputError(
-            "no price list of a known kind",
-            source=document.source,
-            expected="'products' and 'terms' of AWS, or 'Items' of Azure",
-        )
+        expected = "'products' and 'terms' of AWS, or 'Items' of Azure"
+        raise InputError("no price list of a known kind", source=document.source, expected=expected)
     return document
 
 
@@ -663,6 +629,9 @@ class PriceInput:
         operations move data, every client that has no site's name needs a place.
     gb_per_op, written_gb, interval_hours, replication, stored_gb, present
         As in :class:`placement.Prices`.
+    storage_unit
+        Whether prices of storage are those of one replica or, ``"GB-month"``, of one GB of it;
+        None: of one replica, with a warning where that is much for little.
     """
 
     sites: SitePrices | float | None = None
@@ -674,6 +643,7 @@ class PriceInput:
     interval_hours: float | None = None
     replication: Literal["leader", "gateway"] | None = None
     stored_gb: float | None = None
+    storage_unit: Literal["replica-month", "GB-month"] | None = None
     present: Sequence[str] = ()
 
 
@@ -701,15 +671,13 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
             fields[name] = getattr(given, name)
     if isinstance(given.sites, SitePrices):
         lists.append(given.sites)
-        fields |= _site_fields(instance, given.sites, fields.get("stored_gb", 0.0))
+        fields |= _site_fields(instance, given, given.sites, fields.get("stored_gb", 0.0))
     elif given.sites is not None:
-        fields["storage"] = np.full(len(instance.sites), given.sites)
+        one = SitePrices("", "", {"storage": dict.fromkeys(instance.sites, given.sites)})
+        fields |= _site_fields(instance, given, one, fields.get("stored_gb", 0.0), only="storage")
     if "storage" not in fields:
-        raise InputError(
-            "no prices of the sites",
-            field="prices",
-            expected="a table of prices, or one price of a replica for all sites",
-        )
+        expected = "a table of prices, or one price of a replica for all sites"
+        raise InputError("no prices of the sites", field="prices", expected=expected)
     if given.transfer is not None:
         lists.append(given.transfer)
         fields |= _transfer_fields(instance, given, given.transfer, fields.get("gb_per_op", {}))
@@ -718,35 +686,44 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
     if fields.get("transfer") is None:
         for name in ("written_gb", "gb_per_op"):
             if getattr(given, name):
-                raise InputError(
-                    "traffic without a price",
-                    field=name,
-                    value=getattr(given, name),
-                    expected="prices per GB too (--transfer)",
-                )
+                words = "traffic without a price"
+                expected = "prices per GB too (--transfer)"
+                raise InputError(words, field=name, value=getattr(given, name), expected=expected)
     named_currencies = [(one.source, one.currency) for one in lists if one.currency]
     fields["currency"] = _one_currency(named_currencies, "") or "USD"
     named = [prices.source for prices in lists if prices.source]
     if named:
         fields["source"] = "; ".join(dict.fromkeys(named))
-    return instance.replace(prices=Prices(**fields))  # type: ignore[arg-type]  # checked there
+    prices = Prices(**fields)  # type: ignore[arg-type]  # checked there
+    highest = float(prices.storage.max(initial=0.0))
+    guessed = given.storage_unit is None
+    if guessed and prices.stored_gb >= _MUCH_GB and 0 < highest < 1:
+        warnings.warn(
+            f"{prices.source or 'prices'}: storage: {highest:g} {prices.currency} per month is the "
+            f"price of a whole replica of {prices.stored_gb:g} GB; prices per GB have a column "
+            "storage_gb in the table of prices, or --storage-unit GB-month",
+            PlacementWarning,
+            stacklevel=2,
+        )
+    return instance.replace(prices=prices)
 
 
-def _site_fields(instance: Instance, given: SitePrices, stored_gb: object) -> dict[str, object]:
+def _site_fields(
+    instance: Instance, given: PriceInput, table: SitePrices, stored_gb: object, only: str = ""
+) -> dict[str, object]:
     sites = instance.sites
-    fields: dict[str, object] = {
-        name: given.of(name, sites) for name in ("machines", "machines_non_voting", "requests")
-    }
-    storage, each = given.of("storage", sites), given.of("storage_gb", sites)
+    others = PER_SITE if not only else ()
+    fields: dict[str, object] = {name: table.of(name, sites) for name in others}
+    storage, each = table.of("storage", sites), table.of("storage_gb", sites)
+    if storage is not None and given.storage_unit == "GB-month":
+        if each is not None:
+            words, expected = "two columns of prices per GB", "storage or storage_gb"
+            raise refused(table.source, "storage", words, given.storage_unit, expected)
+        storage, each = None, storage
     if each is not None:
         if not isinstance(stored_gb, (int, float)) or not stored_gb:
-            raise InputError(
-                "storage has a price per GB",
-                source=given.source,
-                field="stored_gb",
-                value=stored_gb,
-                expected="the GB of one replica",
-            )
+            words = "storage has a price per GB"
+            raise refused(table.source, "stored_gb", words, stored_gb, "the GB of one replica")
         storage = each * float(stored_gb) + (0.0 if storage is None else storage)
     fields["storage"] = np.zeros(len(sites)) if storage is None else storage
     return fields
@@ -765,12 +742,9 @@ def _transfer_fields(
     gb = gb_of_operations(Prices(np.zeros(1), gb_per_op=gb_per_op), instance.operations)  # type: ignore[arg-type]  # checked there
     unknown = set(given.client_places) - set(instance.clients)
     if unknown:
-        raise InputError(
-            "unknown client",
-            field="client_sites",
-            value=min(unknown),
-            expected="one of the clients of the instance",
-        )
+        words = "unknown client"
+        expected = "one of the clients of the instance"
+        raise InputError(words, field="client_sites", value=min(unknown), expected=expected)
     if not gb.any() and given.replication != "gateway":
         homes = {c: place for c, place in given.client_places.items() if place in sites}
         none = {"to_clients": None, "from_clients": None}
@@ -787,12 +761,9 @@ def _transfer_fields(
             to_clients[c] = table.between(zones, [place], apart)[:, 0]
             from_clients[c] = table.between([place], zones, apart.T)[0]
         else:
-            raise InputError(
-                f"client {client!r} moves data and is at no site, so its traffic has no price",
-                field="client_sites",
-                value=place,
-                expected="a site, a domain of the price list, or 'internet' for it",
-            )
+            words = f"client {client!r} moves data and is at no site, so its traffic has no price"
+            expected = "a site, a domain of the price list, or 'internet' for it"
+            raise InputError(words, field="client_sites", value=place, expected=expected)
     return {
         "transfer": transfer,
         "client_sites": {},
@@ -808,12 +779,9 @@ def _zone_names(instance: Instance, level: str | None) -> tuple[str, ...]:
     found = []
     for site, label in zip(instance.sites, instance.labels(level), strict=True):
         if label is None:
-            raise InputError(
-                f"site {site!r} has no {level}",
-                field="zones",
-                value=level,
-                expected="a level at which every site has a domain",
-            )
+            words = f"site {site!r} has no {level}"
+            expected = "a level at which every site has a domain"
+            raise InputError(words, field="zones", value=level, expected=expected)
         found.append(label)
     return tuple(found)
 

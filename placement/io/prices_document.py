@@ -14,26 +14,13 @@ import numpy as np
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.labelled_arrays import Labelled, to_rows
-from placement.model.prices import Prices
+from placement.model.prices import PER_SITE, Prices
 from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = [
-    "PER_SITE",
-    "PRICE",
-    "PRICE_TABLES",
-    "prices_embedded",
-    "prices_from_tables",
-    "prices_head",
-    "prices_tables",
-]
-
 PRICE = "a finite price >= 0"
-
-PER_SITE = ("machines", "machines_non_voting", "requests")
-"""Columns of the table of prices of sites beside the price of storage."""
 
 _FOR_CLIENTS = ("to_clients", "from_clients")
 
@@ -107,12 +94,8 @@ def prices_from_tables(
     storage = matrix("storage", "site", PRICE)
     for name in storage.columns:
         if name not in ("price", *PER_SITE):
-            raise InputError(
-                "unknown column",
-                source=storage.source,
-                field=name,
-                expected="one of price, " + ", ".join(PER_SITE),
-            )
+            expected = "one of price, " + ", ".join(PER_SITE)
+            raise InputError("unknown column", source=storage.source, field=name, expected=expected)
     numbers = storage.ordered(None, ("site", sites), ("column", storage.columns))
 
     def column(name: str) -> FloatArray | None:

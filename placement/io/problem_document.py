@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from placement.errors import InputError, UnsupportedError
-from placement.evaluation.moves import CurrentSites, Moves
+from placement.errors import UnsupportedError, located
+from placement.evaluation.moves import PRICES, CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
 from placement.io.recomputed_fields import check_recomputed
@@ -20,9 +20,8 @@ from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.model.protocols import Protocol as CommitProtocol
 from placement.problem import Problem
+from placement.question import KEYS, Question, plain
 from placement.support.entry_points import Group
-
-__all__ = ["problem_document", "problem_from", "read_protocol", "refuse_gone"]
 
 
 @runtime_checkable
@@ -43,52 +42,98 @@ _OBJECTIVES = Group(
 
 
 def problem_document(problem: Problem) -> dict[str, object]:
-    """Return a question by name, JSON-ready."""
-    replicas: object = problem.replicas
-    if isinstance(replicas, range) or (
-        isinstance(replicas, tuple) and not isinstance(replicas[0], str)
-    ):
-        low, high = (min(replicas), max(replicas)) if isinstance(replicas, range) else replicas
-        replicas = {"least": int(low), "most": int(high)}
-    elif isinstance(replicas, tuple):
-        replicas = list(replicas)
+    """Return a question by name, JSON-ready: the fields of the schema, and those of classes."""
+    found: dict[str, object] = {}
+    for key in (key for key in KEYS.values() if key.field):
+        value = getattr(problem, key.field)
+        if key.kind == "size":
+            found[key.field] = _size_document(value)
+        elif key.kind == "names":
+            found[key.field] = None if value is None else list(value)
+        elif key.kind == "text" or value is None:
+            found[key.field] = value
+        elif key.kind == "whole":
+            found[key.field] = int(value)
+        else:
+            found[key.field] = "inf" if math.isinf(value) else float(value)
+    if not found["witnesses"]:
+        del found["witnesses"]
+    if problem.protocol is None:
+        del found["protocol"]
     else:
-        replicas = int(problem.replicas)  # type: ignore[arg-type]  # a number is what is left
-    voters = problem.voters
-    return {
-        "replicas": replicas,
-        "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
-        "quorum": None if problem.quorum is None else int(problem.quorum),
-        **_witness_document(problem),
-        "leader": problem.leader,
-        "leaders": None if problem.leaders is None else list(problem.leaders),
-        "pinned": list(problem.pinned),
-        "pinned_voters": list(problem.pinned_voters),
-        "forbidden": list(problem.forbidden),
-        "non_voters": list(problem.non_voters),
-        "diversity": [rule.document() for rule in problem.diversity],
-        "survive": problem.survive,
-        "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
-        "budget": None if problem.budget is None else float(problem.budget),
-        "cost_weight": float(problem.cost_weight),
-        "objective": _objective_document(problem.objective, problem.instance),
-        **({} if problem.protocol is None else {"protocol": str(problem.protocol)}),
-        **_moves_document(problem),
-    }
+        found["protocol"] = str(problem.protocol)
+    found["diversity"] = [rule.document() for rule in problem.diversity]
+    found["objective"] = _objective_document(problem.objective, problem.instance)
+    if isinstance(problem.current, CurrentSites):
+        found["current"] = problem.current.document()
+        if problem.moves is not None:
+            found["moves"] = problem.moves.given
+    return found
 
 
-def _witness_document(problem: Problem) -> dict[str, object]:
-    given = problem.witnesses
-    if isinstance(given, Sequence):
-        return {"witnesses": list(given)} if given else {}
-    return {"witnesses": int(given)} if given else {}
+def _size_document(value: object) -> object:
+    """Return a number, the names of sites, or the ends of a range."""
+    if not isinstance(value, Sequence):
+        return int(value)  # type: ignore[call-overload]  # a number is what is left
+    if value and not isinstance(value[0], str):
+        return {"least": int(min(value)), "most": int(max(value))}
+    return list(value)
 
 
-def _moves_document(problem: Problem) -> dict[str, object]:
-    if not isinstance(problem.current, CurrentSites):
-        return {}
-    found: dict[str, object] = {"current": problem.current.document()}
-    return found if problem.moves is None else {**found, "moves": problem.moves.given}
+_OF_MOVES = {
+    "at_most": "max_moves",
+    "horizon": "move_horizon",
+    "copy_gb": "copy_gb",
+    "stored_gb": "replica_gb",
+}
+"""Keys of a question that are fields of :class:`Moves`."""
+
+
+def question_of(problem: Problem, **more: Any) -> Question:
+    """Return the question of a problem as a user writes it.
+
+    Parameters
+    ----------
+    problem
+        Any; an objective that is neither a percentile nor of measures, and the distributions of
+        RTTs, have no keys.
+    more
+        Values of further keys: the instance, the method.
+    """
+    values: dict[str, Any] = {}
+    for key in (key for key in KEYS.values() if key.field):
+        value = getattr(problem, key.field)
+        if value is None or value == () or (key.name == "witnesses" and not value):
+            continue
+        if key.kind == "size" and not isinstance(value, Sequence):
+            value = (str(value),)
+        elif key.kind == "size" and value and not isinstance(value[0], str):
+            value = (f"{min(value)}..{max(value)}",)
+        elif key.kind == "text":
+            value = str(value)
+        values[key.name] = tuple(value) if key.several else value
+    for rule in problem.diversity:
+        for name, where, limit in (
+            ("cap", rule.level, rule.cap),
+            ("distinct", rule.level, rule.min_domains),
+            ("require", f"{rule.level}:{rule.domain}", rule.least),
+        ):
+            if limit is not None:
+                values[name] = (*values.get(name, ()), f"{where}={limit}:{rule.role}")
+    asked = problem.objective.document(problem.instance)
+    if problem.objective.kind == "percentile":
+        values["percentile"] = asked["percent"]
+    elif problem.objective.kind == "measures":
+        aim = str(asked["minimise"])
+        values["maximise" if aim.startswith("within") else "minimise"] = aim
+        values["keep"] = tuple(map(str, asked["keep"]))  # type: ignore[call-overload]  # texts
+        outages = asked.get("outages", {})
+        values["outage"] = tuple(f"{name}={plain(p)}" for name, p in outages.items())  # type: ignore[attr-defined]  # a mapping
+    moves = {} if problem.moves is None else problem.moves.given
+    parts = ((name, moves.pop(name)) for name in PRICES if name in moves)
+    values["move_price"] = tuple(f"{name}={plain(price)}" for name, price in parts)
+    values |= {_OF_MOVES[name]: value for name, value in moves.items()}
+    return Question(**{**values, **more})
 
 
 def _current_from(document: Document) -> CurrentSites | None:
@@ -102,10 +147,9 @@ def _moves_from(document: Document) -> Moves | None:
     return Moves(**document.table("moves").fields(Moves)) if document.has("moves") else None
 
 
-_PLAIN = (
-    "voters", "quorum", "witnesses", "leader", "leaders", "pinned", "pinned_voters", "forbidden",
-    "non_voters", "survive", "budget", "cost_weight",
-)  # fmt: skip
+_PLAIN = tuple(
+    key.field for key in KEYS.values() if key.field not in ("", "replicas", "decay", "protocol")
+)
 """Fields of a question that the types of its class say how to read."""
 
 
@@ -185,7 +229,7 @@ def read_protocol(document: Document) -> CommitProtocol | None:
     """
     if not document.has("protocol"):
         return None
-    try:
+    with located(document.source):
         if not isinstance(document.values.get("protocol"), dict):
             return CommitProtocol(document.text("protocol"))
         table = document.table("protocol")
@@ -195,8 +239,6 @@ def read_protocol(document: Document) -> CommitProtocol | None:
             )
         others = {key: table.plain(key) for key in table.values if key != "name"}
         return CommitProtocol(table.text("name"), others)  # type: ignore[arg-type]  # checked there
-    except InputError as error:
-        raise (error if error.source else error.at(document.source)) from None
 
 
 def _objective_document(objective: Objective, instance: Instance) -> dict[str, object]:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from placement.errors import InputError, LimitError, SolverError
-from placement.io.formats.document import Document, record_document
+from placement.errors import LimitError, SolverError, located
+from placement.io.formats.document import Document, finite, record_document
 from placement.io.recomputed_fields import check_recomputed
 from placement.quorumstore import QuorumConfiguration, QuorumPlan, QuorumProblem, evaluate
 from placement.quorumstore.refutation_tree import RefutationTree
 from placement.support.status import Status, Termination
 from placement.support.work import WORK, Work
-
-__all__ = ["KIND", "quorum_plan_document", "quorum_plan_from"]
 
 KIND = "quorum store"
 """Key ``kind`` of a plan file with such a plan; leader plans have none."""
@@ -43,7 +41,7 @@ def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
         "termination": plan.termination.value,
         "method": plan.method,
         "seconds": plan.seconds,
-        "bound": _finite(plan.bound),
+        "bound": finite(plan.bound),
         "claim": _claim(plan) or None,
         "certificate": _certificate(plan),
         "reasons": list(plan.reasons),
@@ -81,22 +79,18 @@ def _values(plan: QuorumPlan) -> dict[str, object]:
         "replicas": list(plan.replicas),
         "read_quorum": plan.read_quorum,
         "write_quorum": plan.write_quorum,
-        "value": _finite(plan.value),
-        "gap": _finite(plan.gap),
+        "value": finite(plan.value),
+        "gap": finite(plan.gap),
         "mean_latency_ms": plan.mean_latency,
         "losses": [
             {
                 "lost": list(effect.lost),
-                "read_ms": _finite(effect.read_threshold),
-                "write_ms": _finite(effect.write_threshold),
+                "read_ms": finite(effect.read_threshold),
+                "write_ms": finite(effect.write_threshold),
             }
             for effect in plan.losses
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -120,11 +114,9 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
     LimitError
         When the losses of the file take more than `work` steps, before any is listed.
     """
-    try:
+    with located(document.source):
         problem = _problem(document.table("problem"))
         configuration = _configuration(document, problem)
-    except InputError as error:
-        raise (error if error.source else error.at(document.source)) from None
     if configuration is not None:
         try:
             problem.take_evaluations(Work(work), sets=1, size=configuration.size, losses=True)

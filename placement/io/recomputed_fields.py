@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from placement.errors import InputError
+from placement.errors import refused
 from placement.io.formats.document import Document
-
-__all__ = ["check_recomputed"]
 
 _AGREE = 1e-9
 """Largest difference of two numbers that agree, relative and (for numbers near 0) absolute."""
@@ -50,13 +48,8 @@ def check_recomputed(
         different = _difference(document.values[key], value, defaults=defaults)
         if different is not None:
             path, message, found, recomputed = different
-            raise InputError(
-                message.format(whose),
-                source=document.source,
-                field=document.key(key) + path,
-                value=found,
-                expected=repr(recomputed),
-            )
+            words = message.format(whose)
+            raise refused(document.source, document.key(key) + path, words, found, repr(recomputed))
 
 
 def _difference(found: object, expected: object, *, defaults: bool = False) -> _Difference | None:

@@ -27,14 +27,6 @@ from placement.support.checks import FloatArray
 from placement.tail.bin_grid import bins_for, bins_within
 from placement.tail.rtt_distributions import Distributions
 
-__all__ = [
-    "PairTable",
-    "distributions_of",
-    "pairs_csv",
-    "read_distributions",
-    "read_pairs",
-]
-
 _SHOWN = 5
 _UNLIKE = 5.0
 
@@ -129,11 +121,8 @@ def _curves(
 ) -> list[list[Curve]]:
     """Entries of the table for every pair; a name that waits for itself may be missing."""
     if rtt.ndim != 2:
-        raise InputError(
-            "RTTs that vary by interval have no one distribution per pair",
-            field="instance",
-            expected="an instance with one RTT matrix",
-        )
+        words = "RTTs that vary by interval have no one distribution per pair"
+        raise InputError(words, field="instance", expected="an instance with one RTT matrix")
     missing = [(a, b) for a in rows for b in columns if a != b and (a, b) not in table.pairs]
     if missing:
         shown = ", ".join(f"{a} → {b}" for a, b in missing[:_SHOWN])
@@ -170,7 +159,7 @@ def _compare_units(made: Distributions, instance: Instance, source: str) -> None
     """Warn when the distributions cannot be about the RTTs of the instance."""
     place = np.arange(made.bins) * made.width
     # Overflow lies beyond the horizon, so that this mean is at most the real one.
-    mean = float((made.client_site @ place).mean() + (made.site_site @ place).mean())
+    mean = sum(float((t[:] @ place).mean()) for t in (made.client_site, made.site_site))
     told = float(instance.client_rtt.mean() + instance.site_rtt.mean())
     if told > 0 and not told / _UNLIKE < mean < told * _UNLIKE:
         warnings.warn(

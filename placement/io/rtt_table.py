@@ -10,12 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from placement.errors import InputError
-from placement.support.checks import FloatArray, number
+from placement.errors import InputError, raise_all, refused
+from placement.support.checks import FloatArray, number, suggest
 from placement.tail.bin_grid import reach_of_percentiles
 from placement.tail.histograms import of_percentiles, of_weights
-
-__all__ = ["Curve", "Fill", "Pair", "PairTable", "RttTable", "likely_unit"]
 
 Fill = Literal["none", "transpose"]
 """Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
@@ -72,9 +70,7 @@ class RttTable:
 
     def missing(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of distinct names that have no RTT, in some interval or in all."""
-        source = {name: i for i, name in enumerate(self.sources)}
-        destination = {name: i for i, name in enumerate(self.destinations)}
-        values = self._pick(source, destination, names, names)
+        values = self._pick(names, names)
         gaps = np.isnan(values.reshape(-1, len(names), len(names))).any(axis=0)
         return tuple((names[i], names[j]) for i, j in np.argwhere(gaps).tolist() if i != j)
 
@@ -110,26 +106,23 @@ class RttTable:
             For a name that the table does not have, and for missing pairs: how many, and the first
             few.
         """
-        place = {
-            "source": {name: i for i, name in enumerate(self.sources)},
-            "destination": {name: i for i, name in enumerate(self.destinations)},
-        }
-        values = self._pick(place["source"], place["destination"], rows, columns)
+        values = self._pick(rows, columns)
         same = np.array([[a == b for b in columns] for a in rows])
         wanted = np.broadcast_to(np.ones_like(same) if diagonal else ~same, values.shape)
         gaps = np.isnan(values) & wanted
         sentences: tuple[str, ...] = ()
-        if gaps.any() and fill == "transpose":
-            back = self._pick(place["source"], place["destination"], columns, rows)
-            other = np.swapaxes(back, -1, -2)
+        if gaps.any():
+            other = np.swapaxes(self._pick(columns, rows), -1, -2)
             filled = gaps & ~np.isnan(other)
-            values = np.where(filled, other, values)
-            if filled.any():
+            if (filled != gaps).any():  # else the opposite directions are the remedy
+                self._refuse_lone(rows, columns)
+            if fill == "transpose" and filled.any():
+                values = np.where(filled, other, values)
                 sentences = (
                     f"{int(filled.sum())} missing RTTs of {Path(self.source).name} were taken from "
                     f"the opposite direction: {self._pairs(filled, rows, columns)}.",
                 )
-            gaps = np.isnan(values) & wanted
+                gaps &= ~filled
         if gaps.any():
             raise InputError(
                 f"{int(gaps.sum())} of {int(wanted.sum())} pairs have no RTT",
@@ -141,23 +134,30 @@ class RttTable:
             )
         return values, sentences
 
-    def _pick(
-        self,
-        sources: Mapping[str, int],
-        destinations: Mapping[str, int],
-        rows: tuple[str, ...],
-        columns: tuple[str, ...],
-    ) -> FloatArray:
+    def _refuse_lone(self, rows: tuple[str, ...], columns: tuple[str, ...]) -> None:
+        """Refuse names that are in no RTT as source, or in none as destination."""
+        errors: list[InputError] = []
+        sides = (("source", rows, self.sources), ("destination", columns, self.destinations))
+        for where, names, known in sides:
+            for name in names:
+                if name not in known:
+                    others = {*self.sources, *self.destinations} - {name}
+                    words = f"no RTT has this name as {where}"
+                    expected = suggest(name, sorted(others), "a name of the other RTTs")
+                    errors.append(refused(self.source, where, words, name, expected))
+        raise_all(errors)
+
+    def _pick(self, rows: tuple[str, ...], columns: tuple[str, ...]) -> FloatArray:
         """Values by name; NaN for names that the table does not have."""
-        picked = np.full((*self.values.shape[:-2], len(rows), len(columns)), math.nan)
-        known_rows = [i for i, name in enumerate(rows) if name in sources]
-        known_columns = [j for j, name in enumerate(columns) if name in destinations]
-        from_rows = [sources[rows[i]] for i in known_rows]
-        from_columns = [destinations[columns[j]] for j in known_columns]
-        picked[..., np.array(known_rows, dtype=np.intp)[:, np.newaxis], known_columns] = (
-            self.values[..., np.array(from_rows, dtype=np.intp)[:, np.newaxis], from_columns]
+        axes = ((self.sources, rows), (self.destinations, columns))
+        place = [{name: i for i, name in enumerate(known)} for known, _ in axes]
+        # the last row and column are those of names that the table does not have
+        edge = [(0, 0)] * (self.values.ndim - 2) + [(0, 1), (0, 1)]
+        padded = np.pad(self.values, edge, constant_values=math.nan)
+        i, j = (
+            [at.get(name, -1) for name in names] for at, (_, names) in zip(place, axes, strict=True)
         )
-        return picked
+        return padded[..., np.array(i, dtype=np.intp)[:, np.newaxis], np.array(j, dtype=np.intp)]
 
     def _pairs(self, where: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
         found = [tuple(map(int, index)) for index in np.argwhere(where)[:_SHOWN]]

@@ -13,17 +13,6 @@ from typing import Literal
 from placement.errors import InputError
 from placement.text.text_tables import escape
 
-__all__ = [
-    "SqlToken",
-    "TokenStream",
-    "comment",
-    "mysql_name",
-    "mysql_string",
-    "sql_name",
-    "sql_string",
-    "tokens",
-]
-
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _NUL = "\0"
 

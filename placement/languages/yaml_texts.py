@@ -9,8 +9,6 @@ import yaml
 
 from placement.errors import InputError
 
-__all__ = ["YamlTable", "YamlValue", "parse_flow", "yaml_documents"]
-
 YamlValue = str | list["YamlValue"] | dict[str, "YamlValue"]
 YamlTable = dict[str, YamlValue]
 

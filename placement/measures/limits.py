@@ -8,6 +8,7 @@ the set the best value that the others allow is told.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 from placement.errors import LimitError, UnsupportedError
@@ -22,10 +23,13 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.status import Status
 
-__all__ = ["asking", "explain_limits", "limit_prices", "measure_front"]
-
 _CLOSE = 3e-9
 """By how much, relatively, a limit asks for a better value than the last of a front."""
+
+EXPLANATION_SECONDS = 10.0
+"""Time for the explanation of limits that no plan keeps."""
+
+_ANY_PLAN = 1.0  # the gap at which the first plan ends a search
 
 
 def asking(problem: Problem, aim: Measure, keep: Sequence[Limit]) -> Problem:
@@ -88,38 +92,60 @@ def _answer(problem: Problem, method: str, options: Options | None) -> Plan | No
         return None
 
 
-def explain_limits(problem: Problem, method: str = "exact") -> tuple[str, ...]:
+def explain_limits(
+    problem: Problem, method: str = "exact", seconds: float = EXPLANATION_SECONDS
+) -> tuple[str, ...]:
     """Return which limits leave no plan together, and the best that each can be beside the others.
 
-    Empty where the other constraints alone leave no plan, and where that is not decided.
+    Empty where the other constraints alone leave no plan, and where that is not decided. A limit
+    stays among the conflicting ones where the time for it ends before an answer.
+
+    Parameters
+    ----------
+    problem
+        A question without a plan.
+    method
+        Name of the method that answers each question.
+    seconds
+        Time for all questions together.
     """
     goal = problem.objective
     if not isinstance(goal, MeasureQuestion) or not goal.keep:
         return ()
-    left = list(goal.keep)
+    end, undecided, left = time.perf_counter() + seconds, False, list(goal.keep)
+
+    def asked(aim: Measure, keep: Sequence[Limit], gap: float) -> Plan | None:
+        options = Options(time_limit=max(end - time.perf_counter(), 0.0), gap_limit=gap)
+        return _answer(asking(problem, aim, keep), method, options)
+
     for limit in goal.keep:
         others = [one for one in left if one is not limit]
-        answer = _answer(asking(problem, goal.aim, others), method, None)
+        answer = asked(goal.aim, others, _ANY_PLAN)
         if answer is None or answer.status is Status.UNKNOWN:
-            return ()
-        if answer.status is Status.INFEASIBLE:
+            undecided = True
+        elif answer.status is Status.INFEASIBLE:
             if not others:
                 return ()
             left = others
+    if undecided and len(left) == 1:
+        return ()
     best = []
     for limit in left:
         others = [one for one in left if one is not limit]
-        answer = _answer(asking(problem, limit.measure, others), method, None)
-        if answer is None or answer.configuration is None or answer.status is not Status.OPTIMAL:
+        answer = asked(limit.measure, others, 0.0)
+        if answer is None or answer.configuration is None:
             continue
         found = amount(problem, limit.measure, value(problem, limit.measure, answer.configuration))
+        sure = "at best" if answer.status is Status.OPTIMAL else "(not proven to be the best)"
         beside = f" while {' and '.join(map(str, others))}" if others else ""
-        best.append(f"{limit.measure} can be {found} at best{beside}")
+        best.append(f"{limit.measure} can be {found} {sure}{beside}")
     together = "no plan keeps " + (
         f"the limit {left[0]}"
         if len(left) == 1
         else f"the limits {', '.join(map(str, left))} together"
     )
+    if undecided:
+        together += " (whether fewer of them conflict was not decided in time)"
     return (together, *best)
 
 

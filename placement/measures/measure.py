@@ -13,8 +13,6 @@ from enum import StrEnum
 from placement.errors import InputError
 from placement.support.checks import elements, flag, instance_of, number, text, whole
 
-__all__ = ["After", "Limit", "Measure", "MeasureKind"]
-
 
 class MeasureKind(StrEnum):
     """Kinds of measures, under the words of their texts."""
@@ -37,6 +35,11 @@ class MeasureKind(StrEnum):
             MeasureKind.WITHIN,
             MeasureKind.SLOWEST,
         }
+
+    @property
+    def of_distributions(self) -> bool:
+        """Return whether the distributions of RTTs make the number."""
+        return self in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}
 
 
 @dataclass(frozen=True, slots=True)

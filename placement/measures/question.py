@@ -17,14 +17,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnsupportedError
+from placement.evaluation.losses import Failures, failures
 from placement.evaluation.moves import Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective, score_of
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.measures.text import number_words, read_limit, read_measure
-from placement.measures.values import MeasureData, check_measure, value, values
+from placement.measures.values import (
+    MeasureData,
+    check_measure,
+    focused,
+    mixed_mean,
+    outages_of,
+    percentile_of,
+    value,
+    values,
+)
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.support.checks import (
@@ -35,7 +44,6 @@ from placement.support.checks import (
     number,
 )
 from placement.support.status import Status
-from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
@@ -44,18 +52,8 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = [
-    "MeasureQuestion",
-    "MeasureRow",
-    "amount",
-    "measure_rows",
-    "question_fields",
-    "question_of",
-    "value_of_plan",
-]
-
 MEAN = Measure(MeasureKind.MEAN)
-_OVER_OUTAGES = Measure(MeasureKind.MEAN, over_outages=True)
+P100 = Measure(MeasureKind.PERCENTILE, 1.0)
 _COST, _CHANGES, _COPIED = (
     Measure(kind) for kind in (MeasureKind.COST, MeasureKind.CHANGES, MeasureKind.COPIED)
 )
@@ -141,11 +139,12 @@ class MeasureQuestion(MeasureData):
             )
         for measure in self.measures:
             check_measure(problem, measure)
-        if sum(self.outages.values()) > 1 + 1e-9:
+        total = sum(outages_of(problem).values()) if self.outages else 0.0
+        if total > 1 + 1e-9:
             raise InputError(
                 "outage probabilities sum to more than 1",
                 field="outages",
-                value=sum(self.outages.values()),
+                value=total,
                 expected="a sum <= 1",
             )
 
@@ -179,9 +178,16 @@ class MeasureQuestion(MeasureData):
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
-        """Refuse: groups on several configurations have no measures yet."""
-        del problem, configurations, shares
-        raise UnsupportedError("groups with leaders of their own have no measures; use the mean")
+        """Value of groups on several configurations: a mean, or a percentile, without limits."""
+        late = self.aim.kind is MeasureKind.PERCENTILE and self.aim.after is None
+        if self.keep or not (late or self.aim.kind is MeasureKind.MEAN):
+            raise UnsupportedError("groups with leaders of their own have means and percentiles")
+        if not late:
+            return mixed_mean(problem, self.aim, configurations, shares)
+        goal = percentile_of(problem, self.aim)
+        part = focused(problem, self.aim.operations, self.aim.clients)
+        held = zip(configurations, shares, strict=True)
+        return goal.of_mixture([(share, goal.latency(part, one)) for one, share in held if share])
 
     def of_intervals(self, intervals: int | slice) -> MeasureQuestion:
         """Return the question with the distributions of one interval, or of several."""
@@ -201,6 +207,41 @@ class MeasureQuestion(MeasureData):
         if self.aim == MEAN:
             return ""
         return f"late, not {self.aim}" if self.aim.share else str(self.aim)
+
+    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
+        """Mean latency under every loss of the first measure after losses; else of each site."""
+        each = (one.after for one in self.measures if one.after is not None and one.after.level)
+        after = next(each, After(self._level_of_outages))
+        return failures(
+            problem,
+            configuration,
+            after.level,
+            together=after.together,
+            leader_may_move=after.leader_moves,
+            clients_move=after.clients_move,
+        )
+
+    @property
+    def _level_of_outages(self) -> str:
+        """Return the level of which any domain has outages that count; else "site"."""
+        levels = (name.removeprefix("any ") for name in self.outages if name.startswith("any "))
+        counted = any(one.over_outages for one in self.measures)
+        return next(levels, "site") if counted else "site"
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Say so when the quorum cannot spare the voters that a loss takes."""
+        voters, quorum = problem.rules.voters, problem.rules.quorum
+        may_vote = problem.rules.may_vote.nonzero()[0].tolist()
+        return tuple(
+            f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and {one} needs "
+            f"{one.after.together} to be spared"
+            for one in self.measures
+            if one.after is not None
+            and one.after.level
+            and not one.share
+            and voters - quorum < one.after.together
+            and None not in [problem.instance.labels(one.after.level)[site] for site in may_vote]
+        )
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
         """Mean latency: of the plans of equal value the least mean."""
@@ -241,9 +282,9 @@ class MeasureQuestion(MeasureData):
             for one in self.measures
             if one.after is not None and one.after.level and not one.share
         )
-        return tuple(
-            rule for level in levels for rule in Contingency(level).diversity(voters, quorum)
-        )
+        if voters == quorum:  # no voter can be spared: no plan at all
+            return ()
+        return tuple(Diversity(level, "voters", cap=voters - quorum) for level in levels)
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
         """Return the recomputed values of a plan without a certificate; else None."""
@@ -268,6 +309,14 @@ class MeasureQuestion(MeasureData):
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
         """Return the table of every measure asked for: limit, value and slack."""
         rows = measure_rows(problem, configuration)
+        more: tuple[ValueTable, ...] = ()
+        if self.distributions:
+            words = [
+                (f"p{one.percent:g}", _shown(one.ms, "ms"))
+                for one in percentile_of(problem, P100).rows(problem, configuration)
+            ]
+            columns = (ValueColumn("percentile"), ValueColumn("ms"))
+            more = (ValueTable("Latency of all operations", columns, tuple(words)),)
         return (
             ValueTable(
                 "What was asked for",
@@ -282,13 +331,17 @@ class MeasureQuestion(MeasureData):
                     for row in rows
                 ),
             ),
+            *more,
         )
 
     def plan_rows(
         self, problem: Problem, configuration: Configuration
     ) -> Mapping[str, Sequence[object]]:
-        """Return the measures with limits, values and slack."""
-        return {"measures": measure_rows(problem, configuration)}
+        """Return the measures with limits, values and slack; with distributions, percentiles."""
+        found: dict[str, Sequence[object]] = {"measures": measure_rows(problem, configuration)}
+        if self.distributions:
+            found["percentiles"] = percentile_of(problem, P100).rows(problem, configuration)
+        return found
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the texts of the measures, the distributions and the outages."""
@@ -330,6 +383,20 @@ class MeasureQuestion(MeasureData):
             outages={name: outages.number(name) for name in outages.values} if outages else {},
             stored_gb=document.number("stored_gb") if document.has("stored_gb") else None,
         )
+
+
+def percentile_question(percent: float, *distributions: Distributions) -> MeasureQuestion:
+    """Return the question that minimises a percentile of all operations.
+
+    Parameters
+    ----------
+    percent
+        p in (0, 100].
+    distributions
+        Of RTTs: one, or one for each interval whose RTTs differ.
+    """
+    aim = Measure(MeasureKind.PERCENTILE, number(percent, "percentile") / 100)
+    return MeasureQuestion(aim=aim, distributions=distributions)
 
 
 def _work(measure: Measure) -> int:
@@ -411,31 +478,7 @@ def _limits_of(budget: float | None, moves: Moves | None) -> list[Limit]:
 
 
 def _of_objective(objective: Objective) -> MeasureQuestion:
-    if isinstance(objective, MeasureQuestion):
-        return objective
-    if isinstance(objective, Percentile):
-        measure = Measure(MeasureKind.PERCENTILE, objective.percent / 100)
-        return MeasureQuestion(
-            aim=measure, distributions=objective.by_interval or (objective.distributions,)
-        )
-    if not isinstance(objective, Contingency):
-        return MeasureQuestion()
-    scored = (
-        MeasureQuestion() if objective.percentile is None else _of_objective(objective.percentile)
-    )
-    if objective.goal == "weighted":
-        raise UnsupportedError("outages of a level are weighted by the goal, not by the measure")
-    after = After(
-        objective.level,
-        objective.together,
-        leader_moves=objective.leader_may_move,
-        clients_move=objective.clients_move,
-    )
-    lost = dataclasses.replace(scored.aim, after=after)
-    if objective.goal == "worst":
-        return dataclasses.replace(scored, aim=lost)
-    assert objective.limit is not None
-    return dataclasses.replace(scored, keep=(Limit(lost, objective.limit),))
+    return objective if isinstance(objective, MeasureQuestion) else MeasureQuestion()
 
 
 def question_fields(
@@ -453,7 +496,7 @@ def question_fields(
     asked
         `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them.
     instance
-        That of the problem.
+        That of the problem; measures are checked against it with the problem.
     objective, budget, moves
         What the problem says besides, which is joined with the measures.
 
@@ -490,6 +533,7 @@ def question_fields(
                 value=str(before.aim),
                 expected="one of the two",
             )
+    del instance
     keep = asked.get("keep") or ()
     keep = (keep,) if isinstance(keep, (str, Limit)) else elements(keep, "keep", "a list of limits")
     every = [*before.keep, *map(read_limit, keep), *_limits_of(budget, moves)]  # type: ignore[arg-type]  # it checks
@@ -503,10 +547,10 @@ def question_fields(
         distributions=instances_of(
             each, Distributions, "distributions", "placement.tail.Distributions"
         ),
-        outages=_outages(asked.get("outages") or before.outages, instance),
+        outages=_outages(asked.get("outages") or before.outages),
         stored_gb=before.stored_gb if moves is None else moves.stored_gb,
     )
-    older = _older_kind(question, instance, moves)
+    older = _older_kind(question, moves)
     if older is None and moves is not None and moves.priced:
         raise InputError(
             "prices of moves are no measures",
@@ -527,35 +571,21 @@ def _stricter(limits: Sequence[Limit]) -> tuple[Limit, ...]:
     return tuple(found.values())
 
 
-def _outages(given: object, instance: Instance) -> dict[str, float]:
+def _outages(given: object) -> dict[str, float]:
     """Return the probability of each outage; "any LEVEL" stands for every domain of a level."""
-    found: dict[str, float] = {}
-    for name, p in mapping(given, "outages").items():
-        level = name.removeprefix("any ")
-        chance = number(p, f"outages[{name!r}]", maximum=1.0)
-        found.update(
-            dict.fromkeys(_domains(instance, level), chance) if level != name else {name: chance}
-        )
-    return found
+    return {
+        name: number(p, f"outages[{name!r}]", maximum=1.0)
+        for name, p in mapping(given, "outages").items()
+    }
 
 
-def _domains(instance: Instance, level: str) -> list[str]:
-    """Return the names of all domains of a level as outages are named."""
-    labels = [label for label in dict.fromkeys(instance.labels(level)) if label is not None]
-    return labels if level == "site" else [f"{level}:{label}" for label in labels]
-
-
-def _older_kind(
-    question: MeasureQuestion, instance: Instance, moves: Moves | None
-) -> dict[str, object] | None:
+def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, object] | None:
     """Return the fields of a problem of an older kind that asks the same; None: there is none."""
     sums = {
         limit.measure: limit.bound for limit in question.keep if not limit.measure.kind.of_latency
     }
     latencies = [limit for limit in question.keep if limit.measure.kind.of_latency]
-    objective = _older_objective(question, latencies)
-    if question.aim == _OVER_OUTAGES and not latencies:
-        objective = _weighted(question, instance)
+    objective = MEAN_LATENCY if question.aim == MEAN and not latencies else None
     if objective is MEAN_LATENCY and (question.distributions or question.outages):
         return None  # no older kind holds them
     if objective is None or not sums.keys() <= {_COST, _CHANGES, _COPIED}:
@@ -563,47 +593,7 @@ def _older_kind(
     moving = _CHANGES in sums or _COPIED in sums
     if moving and (objective is not MEAN_LATENCY or sums.get(_CHANGES, 0.0) % 1):
         return None
-    if _COST in sums and isinstance(objective, Percentile):
-        return None
     at_most = int(sums[_CHANGES]) if _CHANGES in sums else None
     if moves is not None or moving:
         moves = dataclasses.replace(moves or Moves(), at_most=at_most, copy_gb=sums.get(_COPIED))
     return {"objective": objective, "budget": sums.get(_COST), "moves": moves}
-
-
-def _weighted(question: MeasureQuestion, instance: Instance) -> Objective | None:
-    """Return the mean over outages of one level, where each of its domains has a probability."""
-    for level in ("site", *instance.domains):
-        names = _domains(instance, level)
-        if names and set(names) == question.outages.keys():
-            chances = {one.removeprefix(f"{level}:"): p for one, p in question.outages.items()}
-            return Contingency(level, "weighted", probability=chances)
-    return None
-
-
-def _older_objective(question: MeasureQuestion, keep: Sequence[Limit]) -> Objective | None:
-    """Return the objective of an older kind; None: it says something else."""
-    limit = keep[0] if len(keep) == 1 else None
-    lost = question.aim if limit is None else limit.measure
-    plain = dataclasses.replace(lost, after=None)
-    scored: Objective | None = MEAN_LATENCY if plain == MEAN else None
-    each = question.distributions
-    if each and plain.kind is MeasureKind.PERCENTILE and not (plain.operations or plain.clients):
-        assert plain.level is not None
-        percent = round(100 * plain.level, 9)
-        scored = Percentile(percent, each[0], each if len(each) > 1 else ())
-    if scored is None or len(keep) > 1 or (limit is not None and question.aim != plain):
-        return None
-    if lost.after is None:
-        return scored if limit is None else None
-    if lost.after.named:
-        return None
-    return Contingency(
-        lost.after.level,
-        "worst" if limit is None else "bounded",
-        together=lost.after.together,
-        limit=None if limit is None else limit.bound,
-        leader_may_move=lost.after.leader_moves,
-        clients_move=lost.after.clients_move,
-        percentile=scored if isinstance(scored, Percentile) else None,
-    )

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -50,17 +50,6 @@ from placement.tail.late_operations import LateOperations
 
 if TYPE_CHECKING:
     from placement.problem import Problem
-
-__all__ = [
-    "LatePart",
-    "MeasureRows",
-    "Row",
-    "Statistic",
-    "late_operations",
-    "row_value",
-    "rows",
-    "why_no_rows",
-]
 
 
 class Statistic(Enum):
@@ -136,6 +125,64 @@ class Row:
     orders: IntArray | None = None
     successors: tuple[Row, ...] = ()
 
+    @property
+    def deadline(self) -> int | None:
+        """Deadline of the late operations that it counts, in bins; None: it counts none."""
+        late = self.successors[0].late if self.successors else self.late
+        return None if late is None else late.deadline
+
+
+@dataclass(frozen=True, eq=False)
+class ClientRows(Sequence[Row]):
+    """Rows of the mean latency of every client that issues operations, in ms; made when asked for.
+
+    Attributes
+    ----------
+    leader
+        The site that leads.
+    clients
+        Index of the client of each row.
+    constants
+        K of each row.
+    costs
+        w of the client of each column, shape (sites, intervals · clients).
+    waits
+        q of each row, shape (rows, intervals, sites).
+    """
+
+    leader: int
+    clients: IntArray
+    constants: FloatArray
+    costs: FloatArray
+    waits: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, number: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(number, slice):
+            return tuple(self[one] for one in range(len(self))[number])
+        columns = self._columns[number]
+        costs = np.zeros_like(self.costs)
+        costs[:, columns] = self.costs[:, columns]
+        return Row(self.leader, float(self.constants[number]), costs, self.waits[number])
+
+    @property
+    def _columns(self) -> IntArray:
+        """Columns of the client of each row, shape (rows, intervals)."""
+        intervals = self.waits.shape[1]
+        count = self.costs.shape[1] // intervals
+        return np.asarray(self.clients[:, np.newaxis] + count * np.arange(intervals))
+
+    def values(self, assigned: FloatArray, voters: Sequence[int], quorum: int) -> FloatArray:
+        """Return X of each row, its clients' costs given, shape (intervals · clients,)."""
+        waits = np.partition(self.waits[:, :, voters], quorum - 1)[:, :, quorum - 1]
+        return np.asarray(self.constants + assigned[self._columns].sum(axis=1) + waits.sum(axis=1))
+
 
 @dataclass(frozen=True, eq=False)
 class MeasureRows:
@@ -157,7 +204,7 @@ class MeasureRows:
         For the smallest deadline: the largest share of late operations, 1 − p.
     """
 
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     statistic: Statistic
     scale: float = 1.0
     offset: float = 0.0
@@ -261,8 +308,7 @@ def _normal(problem: Problem, measure: Measure, leader: int, deadline: int | Non
     late = late_operations(problem, measure)
     bins = deadline_bins(problem, measure) if measure.kind is MeasureKind.WITHIN else deadline
     assert bins is not None, "rows of a percentile are those of a deadline"
-    leaders = np.array([leader])
-    costs = np.hstack([one.summands(leaders, bins)[0, :-1] for one in late])
+    costs = np.hstack([one.table(leader, bins) for one in late])
     return Row(leader, 0.0, costs, late=LatePart(late, leader, bins))
 
 
@@ -284,21 +330,25 @@ def _mean_row(part: Problem, leader: int, lost: frozenset[int] | None = None) ->
     )
 
 
-def _by_client(part: Problem, leader: int) -> tuple[Row, ...]:
-    """Rows of the mean latency of every client that issues operations, ms."""
+def _by_client(part: Problem, leader: int) -> ClientRows:
     demand, whole = part.demand, _mean_row(part, leader)
     assert whole.costs is not None
     issued = demand.counts.sum(axis=(0, 2))
-    clients, votes = len(issued), demand.counts @ demand.coefficients[:, 3]
-    direct = (demand.direct * demand.client_rtt[:, :, leader]).sum(axis=0)
-    fixed = direct + ((demand.counts @ demand.constants).sum(axis=0) if demand.has_waits else 0.0)
-    found = []
-    for client in np.nonzero(issued)[0].tolist():
-        costs = np.zeros_like(whole.costs)
-        costs[:, client::clients] = whole.costs[:, client::clients] / issued[client]
-        waits = votes[:, client, np.newaxis] / issued[client] * demand.site_rtt[:, leader, :]
-        found.append(Row(leader, float(fixed[client] / issued[client]), costs, waits))
-    return tuple(found)
+    votes = demand.counts @ demand.coefficients[:, 3]
+    fixed = (demand.direct * demand.client_rtt[:, :, leader]).sum(axis=0)
+    if demand.has_waits:
+        fixed += (demand.counts @ demand.constants).sum(axis=0)
+    clients = np.nonzero(issued)[0]
+    each = np.tile(np.where(issued > 0, issued, 1.0), demand.scenarios)
+    waits = (votes / np.where(issued > 0, issued, 1.0))[:, :, np.newaxis]
+    waits = waits * demand.site_rtt[:, np.newaxis, leader, :]
+    return ClientRows(
+        leader,
+        clients,
+        fixed[clients] / issued[clients],
+        whole.costs / each,
+        np.ascontiguousarray(waits.transpose(1, 0, 2)[clients]),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -381,10 +431,7 @@ def row_value(problem: Problem, row: Row, configuration: Configuration) -> float
     total = row.constant
     if row.costs is not None:
         orders = _orders(problem.demand.client_rtt) if row.orders is None else row.orders
-        kept = np.zeros(orders.shape[1], dtype=bool)
-        kept[replicas] = True
-        near = np.take_along_axis(orders, kept[orders].argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
-        total += float(row.costs[near, np.arange(len(near))].sum())
+        total += float(_assigned(row.costs, orders, replicas).sum())
     if row.waits is not None:
         total += float(np.partition(row.waits[:, voters], quorum - 1)[:, quorum - 1].sum())
     if row.late is not None:
@@ -394,3 +441,20 @@ def row_value(problem: Problem, row: Row, configuration: Configuration) -> float
     if row.votes is not None:
         total += float(row.votes[[site for site in voters if site in replicas]].sum())
     return total
+
+
+def _assigned(costs: FloatArray, orders: IntArray, replicas: Sequence[int]) -> FloatArray:
+    """Return the cost of each client at its first replica."""
+    kept = np.zeros(orders.shape[1], dtype=bool)
+    kept[list(replicas)] = True
+    near = np.take_along_axis(orders, kept[orders].argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
+    return np.asarray(costs[near, np.arange(len(near))])
+
+
+def row_values(problem: Problem, each: Sequence[Row], configuration: Configuration) -> FloatArray:
+    """Return X of rows for a configuration of their leader, as :func:`row_value` does."""
+    if not isinstance(each, ClientRows):
+        return np.array([row_value(problem, row, configuration) for row in each])
+    orders = _orders(problem.demand.client_rtt)
+    assigned = _assigned(each.costs, orders, configuration.replicas)
+    return each.values(assigned, configuration.voters, quorum_size(problem, configuration))

@@ -7,7 +7,9 @@ a row from a file.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,15 +17,26 @@ from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import TIE
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
-from placement.measures.rows import Row, Statistic, late_operations, rows, why_no_rows
-from placement.measures.values import percentile_of
+from placement.measures.rows import (
+    ClientRows,
+    MeasureRows,
+    Row,
+    Statistic,
+    late_operations,
+    rows,
+    why_no_rows,
+)
+from placement.measures.values import percentile_of, share_step
 from placement.problem import Problem
 from placement.proof.late.late_claim import last_deadline
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Function", "beyond_thresholds", "counted_clients", "functions"]
-
 _MEAN = Measure(MeasureKind.MEAN)
+
+_ROUNDING = 1e-12
+"""Relative: more than the sums of the evaluator can be wrong by."""
+
+_WHOLE = 1e-6  # a claim so little above a whole number claims no more than this number
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +45,8 @@ class Function:
 
     Attributes
     ----------
-    rows
-        X of each.
+    build
+        Makes the rows.
     scale
         Value of the function times this is X.
     allowed
@@ -42,13 +55,21 @@ class Function:
         What it is of; None: the mean, or a limit on prices.
     bins
         Of late operations: bins in the longest sum of RTTs. 0 for other functions.
+    weights
+        Of the rows of a weighted sum, shape (rows,); None: it is the largest of them.
     """
 
-    rows: tuple[Row, ...]
+    build: Callable[[], Sequence[Row]]
     scale: float
     allowed: float
     measure: Measure | None = None
     bins: int = 0
+    weights: FloatArray | None = None
+
+    @cached_property  # tables of late operations take a while, and floors close most leaders
+    def rows(self) -> Sequence[Row]:
+        """X of each."""
+        return self.build()
 
     @property
     def rounding(self) -> float:
@@ -63,50 +84,75 @@ class Function:
     @property
     def lazy(self) -> bool:
         """Return whether only the rows that bind are worth a scenario: one for each client."""
-        return len(self.rows) > 1 and all(row.lost is None for row in self.rows)
+        return isinstance(self.rows, ClientRows)
 
-    @property
-    def whole(self) -> bool:
-        """Return whether X is a whole number for every plan."""
+    @cached_property
+    def step(self) -> float:
+        """Number of which X is a multiple for every plan; 0: X is any number."""
+        if isinstance(self.rows, ClientRows):
+            return 0.0
+        late = self.rows[0].late
+        if late is not None:
+            return share_step(late.intervals[0].distributions)
+        if any(row.waits is not None or row.late is not None for row in self.rows):
+            return 0.0
         given = [
             np.asarray(part)
             for row in self.rows
             for part in (row.constant, row.costs, row.prices, row.votes)
             if part is not None
         ]
-        weighs = any(row.waits is not None or row.late is not None for row in self.rows)
-        return not weighs and all(bool((part % 1 == 0).all()) for part in given)
+        return float(all(bool((part % 1 == 0).all()) for part in given))
+
+    def needed(self, claimed: float) -> float:
+        """Return the X that shows a claim: of whole steps anything above the one before."""
+        if not self.step:
+            return claimed - _ROUNDING * abs(claimed)
+        above = math.ceil(claimed / self.step - _WHOLE) - 0.5
+        return above * self.step + (self.rounding if self.bins else 0.0)
 
 
 def beyond_thresholds(problem: Problem) -> str | None:
     """Return why a question is none of rows with thresholds, or None."""
     asked = problem.objective
-    if problem.demand.scenarios > 1:
-        return "RTTs vary by interval"
+    varies = problem.demand.scenarios > 1
     if problem.demand.has_waits:
         return "operations have waits"
     if not isinstance(asked, MeasureQuestion):
-        return None
+        return "RTTs vary by interval" if varies else None
     for measure in asked.measures:
         reason = why_no_rows(problem, measure)
-        late = measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN)
-        if late and (measure.after is not None or measure.over_outages):
-            reason = "it is about distributions after losses"
-        elif late and measure == asked.aim:
-            reason = "it is about distributions, and minimised"
-        elif measure.over_outages or (measure.after is not None and measure.after.named):
-            reason = "it is about outages, or one named loss"
-        elif measure.after is not None and measure.after.clients_move:
-            reason = "clients move after a loss"
+        if measure.over_outages and asked.keep:
+            reason = "it is about outages, beside limits"
+        elif varies and measure.kind is not MeasureKind.MEAN:
+            reason = "RTTs vary by interval"
+        elif measure.after is not None and measure.share:
+            reason = "where the service stops, a share is 0 and no sum"
         if reason is not None:
             return f"{measure} has no threshold: {reason}"
     return None
 
 
+def beyond_trees(problem: Problem) -> str | None:
+    """Return why the trees of the leaders do not take a question of rows, or None."""
+    asked = problem.objective
+    if problem.demand.scenarios > 1:
+        return "RTTs vary by interval"
+    for measure in asked.measures if isinstance(asked, MeasureQuestion) else ():
+        after, reason = measure.after, ""
+        if measure.over_outages or (after is not None and after.named):
+            reason = "it is about outages, or one named loss"
+        elif after is not None and after.clients_move:
+            reason = "clients move after a loss"
+        if reason:
+            return f"{measure} has no threshold: {reason}"
+    return None
+
+
 def counted_clients(problem: Problem) -> IntArray:
-    """Return the clients that any row may count: those with operations or prices nearby."""
+    """Return the rows of clients that any row may count: those with operations or prices nearby."""
     demand, model = problem.demand, cost_model(problem.instance)
-    counted = (demand.near[0] > 0) | (demand.relay[0] > 0)
+    counted = ((demand.near > 0) | (demand.relay > 0)).reshape(-1)
     near = None if model is None or not _prices_count(problem) else model.linear(0).nearest
     if near is not None:
         counted |= near.any(axis=1)
@@ -119,7 +165,9 @@ def _prices_count(problem: Problem) -> bool:
     return measured or problem.budget is not None or bool(problem.cost_weight)
 
 
-def functions(problem: Problem, leader: int, *, ties: float = math.inf) -> tuple[Function, ...]:
+def functions(
+    problem: Problem, leader: int, *, ties: float = math.inf, deadline: int | None = None
+) -> tuple[Function, ...]:
     """Return the limits of a question under a leader, and last what it minimises.
 
     Parameters
@@ -130,44 +178,72 @@ def functions(problem: Problem, leader: int, *, ties: float = math.inf) -> tuple
         Site index.
     ties
         Given: of the plans whose minimised value is at most this the mean is minimised.
+    deadline
+        Given: what is minimised is a percentile, and its function that of late operations at this
+        deadline, in bins, with as many allowed as for a limit.
     """
     kept = [
-        Function((_with_votes(problem, _linear(leader, limit.linear(leader))),), 1.0, limit.allowed)
+        _known((_with_votes(problem, _linear(leader, limit.linear(leader))),), 1.0, limit.allowed)
         for limit in problem.limits
     ]
     asked = problem.objective
     if isinstance(asked, MeasureQuestion):
         kept += [_of(problem, limit.measure, leader, limit.allowed) for limit in asked.keep]
         if math.isinf(ties):
-            return (*kept, _of(problem, asked.aim, leader))
+            return (*kept, _of(problem, asked.aim, leader, deadline=deadline))
         allowed = 1 - ties * (1 + TIE) if asked.aim.share else ties * (1 + TIE)
         kept.append(_of(problem, asked.aim, leader, allowed))
     (mean,) = rows(problem, _MEAN, leader).rows
     added = problem.added_cost(leader)
     if added is not None:
         mean = _plus(mean, _linear(leader, added))
-    return (*kept, Function((_with_votes(problem, mean),), 1.0, math.inf))
+    return (*kept, _known((_with_votes(problem, mean),), 1.0, math.inf))
 
 
-def _of(problem: Problem, measure: Measure, leader: int, allowed: float | None = None) -> Function:
+def _known(
+    found: Sequence[Row],
+    scale: float,
+    allowed: float,
+    measure: Measure | None = None,
+    weights: FloatArray | None = None,
+) -> Function:
+    return Function(lambda: found, scale, allowed, measure, weights=weights)
+
+
+def _of(
+    problem: Problem,
+    measure: Measure,
+    leader: int,
+    allowed: float | None = None,
+    deadline: int | None = None,
+) -> Function:
     """Return a measure as a function; `allowed`: the largest value, or the least share."""
-    deadline, late = None, measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN)
     if measure.kind is MeasureKind.PERCENTILE and allowed is not None:
-        deadline = _last_bin(problem, measure, allowed)
-    found = rows(problem, measure, leader, deadline=deadline)
-    each = tuple(_with_votes(problem, row) for row in found.rows)
+        deadline = last_bin(problem, measure, allowed)
+
+    def build() -> MeasureRows:
+        return rows(problem, measure, leader, deadline=deadline)
+
+    if measure.level is not None and measure.kind.of_distributions:
+        most = 1 - measure.level
+        if measure.share:
+            most = math.inf if allowed is None else 1 - allowed
+        return Function(lambda: build().rows, 1.0, most, measure, _bins(problem, measure))
+    found = build()
+    each = found.rows
+    if not isinstance(each, ClientRows):
+        each = tuple(_with_votes(problem, row) for row in each)
     most = math.inf if allowed is None else (allowed - found.offset) * found.scale
-    if found.statistic is Statistic.DEADLINE:
-        most = found.allowed
-    assert found.statistic is not Statistic.WEIGHTED
-    return Function(each, abs(found.scale), most, measure, _bins(problem, measure) if late else 0)
+    assert found.statistic is not Statistic.DEADLINE
+    return _known(each, abs(found.scale), most, measure, found.weights)
 
 
-def _last_bin(problem: Problem, measure: Measure, allowed: float) -> int:
+def last_bin(problem: Problem, measure: Measure, allowed: float) -> int:
     """Return the last deadline, in bins, that a limit on a percentile and its horizon allow."""
     each = percentile_of(problem, measure).by_scenario(problem)
     ways = [flow for one in late_operations(problem, measure) for flow in one.flows]
-    return min(math.floor(allowed / each[0].width), last_deadline(ways, each))
+    last = last_deadline(ways, each)
+    return last if math.isinf(allowed) else min(math.floor(allowed / each[0].width), last)
 
 
 def _bins(problem: Problem, measure: Measure) -> int:

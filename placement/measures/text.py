@@ -21,18 +21,6 @@ from placement.errors import InputError
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.support.checks import suggest, text
 
-__all__ = [
-    "limit_text",
-    "mean",
-    "measure_text",
-    "number_words",
-    "percentile",
-    "read_limit",
-    "read_measure",
-    "slowest_client",
-    "within",
-]
-
 _NAME = re.compile(r"[\w./:-]+")
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|<=|>=|[(),%]|[^\s"(),%<>=]+|.)', re.S)
 _NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][+-]?\d+)?")

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.contingency.objective import Contingency
 from placement.errors import InputError
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
@@ -35,20 +34,6 @@ from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
     from placement.problem import Problem
-
-__all__ = [
-    "MeasureData",
-    "check_measure",
-    "deadline_bins",
-    "distributions_of",
-    "focused",
-    "losses_of",
-    "move_function",
-    "outages_of",
-    "percentile_of",
-    "value",
-    "values",
-]
 
 _READS_WRITES = {"reads": "read", "writes": "write"}
 
@@ -73,6 +58,8 @@ class MeasureData(MeanLatency):
 
 
 _NO_DATA = MeasureData()
+
+_FEW_BINS = 1000
 
 
 def value(problem: Problem, measure: Measure, configuration: Configuration) -> float:
@@ -109,6 +96,30 @@ def values(
         return normal
     lost = losses_of(problem, measure)
     after = [_after(problem, part, measure, configurations, loss, normal) for loss in lost]
+    return _over_losses(problem, measure, normal, after)
+
+
+def mixed_mean(
+    problem: Problem,
+    measure: Measure,
+    configurations: Sequence[Configuration],
+    shares: Sequence[float],
+) -> float:
+    """Value of a mean of groups on several configurations: a loss hits all of them at once."""
+    part, each = focused(problem, measure.operations, measure.clients), np.array(shares)
+    used = [one for one, share in zip(configurations, shares, strict=True) if share]
+    each = each[each > 0]
+    normal = _latencies(problem, part, measure, used)
+    lost = losses_of(problem, measure)
+    after = [_after(problem, part, measure, used, loss, normal) @ each for loss in lost]
+    mean = np.array([normal @ each])
+    return float(_over_losses(problem, measure, mean, [np.array([one]) for one in after])[0])
+
+
+def _over_losses(
+    problem: Problem, measure: Measure, normal: FloatArray, after: Sequence[FloatArray]
+) -> FloatArray:
+    """Values of a measure from those without a loss and after each, shape (n,)."""
     if measure.over_outages:
         weights = list(outages_of(problem).values())
         total = (1 - sum(weights)) * normal
@@ -117,7 +128,7 @@ def values(
         return np.asarray(total)
     if measure.after is not None and measure.after.named:
         return after[0]
-    worst = np.minimum if measure.share else np.maximum
+    worst: np.ufunc = np.minimum if measure.share else np.maximum
     return np.asarray(worst.reduce([normal, *after]))
 
 
@@ -163,8 +174,15 @@ def _of_mixture(
     if measure.kind is MeasureKind.PERCENTILE:
         return percentile.value(part, one, quorum)
     latency = percentile.latency(part, one, quorum)
-    # rounded, so that shares that differ by the order of a sum alone tie
-    return min(1.0, round(float(latency[: deadline_bins(problem, measure) + 1].sum()), 12))
+    # in steps, so that shares that differ by the order of a sum alone tie
+    share = float(latency[: deadline_bins(problem, measure) + 1].sum())
+    step = share_step(percentile.distributions)
+    return min(1.0, round(round(share / step) * step, 12))
+
+
+def share_step(distributions: Distributions) -> float:
+    """Return the step of shares in time: rounding of sums of four RTTs is less than half of it."""
+    return 1e-9 if distributions.bins <= _FEW_BINS else 1e-8
 
 
 def _after(
@@ -336,14 +354,17 @@ def _data(problem: Problem) -> MeasureData:
 
 
 def outages_of(problem: Problem) -> dict[str, float]:
-    """Return the probability of every outage by site or LEVEL:DOMAIN.
+    """Return the probability of every outage by site or LEVEL:DOMAIN; "any LEVEL" is all of one.
 
     Raises
     ------
     InputError
         When the question gives none.
     """
-    found = dict(_data(problem).outages)
+    found: dict[str, float] = {}
+    for name, p in _data(problem).outages.items():
+        level = name.removeprefix("any ")
+        found |= {name: p} if level == name else dict.fromkeys(_named(problem, level), p)
     if not found:
         raise InputError(
             "a mean over outages needs their probabilities",
@@ -354,6 +375,12 @@ def outages_of(problem: Problem) -> dict[str, float]:
     return found
 
 
+def _named(problem: Problem, level: str) -> list[str]:
+    """Return the names of all domains of a level as outages are named."""
+    labels = [label for label in dict.fromkeys(problem.instance.labels(level)) if label is not None]
+    return labels if level == "site" else [f"{level}:{label}" for label in labels]
+
+
 def distributions_of(problem: Problem) -> tuple[Distributions, ...]:
     """Return the distributions of RTTs that a question brings, one or one an interval.
 
@@ -362,10 +389,6 @@ def distributions_of(problem: Problem) -> tuple[Distributions, ...]:
     InputError
         When it brings none.
     """
-    goal = problem.objective
-    goal = goal.percentile if isinstance(goal, Contingency) and goal.percentile else goal
-    if isinstance(goal, Percentile):
-        return goal.by_interval or (goal.distributions,)
     found = _data(problem).distributions
     if not found:
         raise InputError(

@@ -15,8 +15,6 @@ from placement.errors import InputError
 from placement.model.configuration import Configuration
 from placement.support.checks import function, instance_of, mapping, number, whole
 
-__all__ = ["Options", "Progress", "Setting", "all_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -104,7 +102,7 @@ class Setting:
     default
         Used when nothing is given; its type is the type of the setting.
     meaning
-        One line for `placement methods`.
+        One line for `placement show methods`.
     choices
         Allowed values; empty: any of the default's type.
     minimum
@@ -174,12 +172,9 @@ def all_settings(
     settings = {name: setting.default for name, setting in declared.items()}
     for name, value in given.items():
         if name not in declared:
-            raise InputError(
-                f"{owner} has no such setting",
-                field="settings",
-                value=name,
-                expected="one of " + ", ".join(declared) if declared else "none",
-            )
+            words = f"{owner} has no such setting"
+            expected = "one of " + ", ".join(declared) if declared else "none"
+            raise InputError(words, field="settings", value=name, expected=expected)
         settings[name] = declared[name].check(name, value)
     return settings
 

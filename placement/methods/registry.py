@@ -25,30 +25,20 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
-from placement.errors import SolverError, UnsupportedError
+from placement.errors import InputError, SolverError, UnsupportedError, nearest
 from placement.evaluation.waits.wait_checks import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.methods.options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
+from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import instance_of, text, whole
 from placement.support.entry_points import Group
 from placement.support.status import Status
-
-__all__ = [
-    "METHODS",
-    "Method",
-    "available",
-    "explained",
-    "load_method",
-    "prove",
-    "refusal",
-    "run",
-    "solve",
-    "up_to_tier",
-]
 
 
 def _takes_everything(problem: Problem) -> str | None:
@@ -99,7 +89,7 @@ class Method:
     settings
         Settings of the method, by name.
     complexity, reference
-        For `placement methods` and the documentation.
+        For `placement show methods` and the documentation.
     session
         Makes a `call` for problems that come one after another and resemble each other: it may
         keep what they share, and begin each where the one before ended. None: nothing to keep.
@@ -347,7 +337,7 @@ def _start_on(problem: Problem, plan: Plan) -> Configuration | None:
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | Instance,
     method: str = "exact",
     *,
     time_limit: float | None = None,
@@ -357,15 +347,18 @@ def solve(
     start: Configuration | Plan | None = None,
     progress: Callable[[Progress], None] | None = None,
     settings: Mapping[str, object] | None = None,
+    **question: Any,
 ) -> Plan:
     """Answer a problem.
 
     Parameters
     ----------
     problem
-        The question.
+        The question, or its instance.
     method
         Name of a registered method; :func:`available` lists them.
+    question
+        Arguments of :class:`placement.Problem` for an instance: ``solve(instance, replicas=3)``.
     time_limit, gap_limit, seed, threads, progress, settings
         As in :class:`Options`.
     start
@@ -384,7 +377,13 @@ def solve(
     InputError, UnsupportedError, LimitError, SolverError
         See :mod:`placement.errors`.
     """
-    instance_of(problem, Problem, "problem", "a placement.Problem")
+    if isinstance(problem, Instance):
+        problem = Problem(problem, **question)
+    elif question:
+        name, value = next(iter(question.items()))
+        words = f"not an argument for a problem{nearest(name, signature(solve).parameters)}"
+        raise InputError(words, field=name, value=value, expected="an instance, or no such name")
+    instance_of(problem, Problem, "problem", "a placement.Problem or a placement.Instance")
     warm_start: object | None = None
     if isinstance(start, Plan):
         warm_start, start = start.warm_start, _start_on(problem, start)

@@ -16,16 +16,6 @@ from placement.model.protocols import operation_path
 from placement.model.waits import Wait
 from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 
-__all__ = [
-    "PLACE",
-    "scale_demand",
-    "with_copies",
-    "with_mix",
-    "with_site",
-    "with_waits",
-    "without_sites",
-]
-
 
 def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
     """Return the instance with the demand of some clients multiplied by a factor.
@@ -135,12 +125,8 @@ def with_mix(instance: Instance, shares: Mapping[str, float]) -> Instance:
     share = np.zeros(len(known))
     for name, given in mapping(shares, "shares", "operation -> its share").items():
         if name not in known:
-            raise InputError(
-                "unknown operation",
-                field="shares",
-                value=name,
-                expected="one of " + ", ".join(known),
-            )
+            expected = "one of " + ", ".join(known)
+            raise InputError("unknown operation", field="shares", value=name, expected=expected)
         share[known.index(name)] = number(given, f"shares[{name!r}]", maximum=LARGEST)
     if not share.sum() > 0:
         raise InputError("no share is above 0", field="shares", value=dict(shares))
@@ -297,12 +283,9 @@ def with_copies(instance: Instance, copies: int) -> Instance:
     if copies == 1:
         return instance
     if PLACE in instance.domains:
-        raise InputError(
-            "the level is needed for sites with several replicas",
-            field="domains",
-            value=PLACE,
-            expected="another name for this level",
-        )
+        words = "the level is needed for sites with several replicas"
+        expected = "another name for this level"
+        raise InputError(words, field="domains", value=PLACE, expected=expected)
     names = tuple(
         name if k == 0 else f"{name} ({k + 1})" for name in instance.sites for k in range(copies)
     )

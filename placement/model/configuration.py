@@ -8,8 +8,6 @@ from operator import index
 
 from placement.support.checks import LARGEST_WHOLE, elements, whole
 
-__all__ = ["Configuration"]
-
 
 @dataclass(frozen=True, slots=True)
 class Configuration:

@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from placement.io.formats.document import Document
     from placement.problem import Problem
 
-__all__ = [
-    "AllowedSites",
-    "Diversity",
-    "GroupRule",
-    "Role",
-    "Rules",
-    "allowed_sites",
-    "compile_rules",
-    "is_count",
-    "laminar",
-    "majority",
-    "voters_of_all",
-]
-
 Role = Literal["voters", "replicas"]
 
 
@@ -88,20 +74,14 @@ class Diversity:
         if self.domain is not None or self.least is not None:
             if self.domain is None or self.least is None:
                 missing = "domain" if self.domain is None else "least"
-                raise InputError(
-                    "a rule about one domain needs its name and a number",
-                    field=missing,
-                    expected="both domain and least",
-                )
+                words = "a rule about one domain needs its name and a number"
+                raise InputError(words, field=missing, expected="both domain and least")
             text(self.domain, "domain")
             for field in ("cap", "min_domains"):
                 if counts[field] is not None:
-                    raise InputError(
-                        "a rule about one domain has no other number",
-                        field=field,
-                        value=counts[field],
-                        expected="a second rule",
-                    )
+                    words = "a rule about one domain has no other number"
+                    expected = "a second rule"
+                    raise InputError(words, field=field, value=counts[field], expected=expected)
         elif self.cap is None and self.min_domains is None:
             counts["cap"] = 1
         for field, value in counts.items():
@@ -420,11 +400,9 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
     for site, label in enumerate(labels) if None in labels else ():
         if label is None:
             if bound[site]:
-                raise InputError(
-                    f"site {instance.sites[site]!r} has no {level}, which {why} needs",
-                    field=f"domains[{level!r}]",
-                    expected=f"a {level} for every site that may be chosen (or forbid the site)",
-                )
+                words = f"site {instance.sites[site]!r} has no {level}, which {why} needs"
+                expected = f"a {level} for every site that may be chosen (or forbid the site)"
+                raise InputError(words, field=f"domains[{level!r}]", expected=expected)
             label = f"\0{site}"  # an unbound site without a label is a separate domain
         named.append(label)
     given = tuple(named) or tuple(label for label in labels if label is not None)
@@ -432,12 +410,9 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
     domain = -1
     if rule.domain is not None:
         if rule.domain not in numbers:
-            raise InputError(
-                f"the level {level} has no such domain",
-                field="domain",
-                value=rule.domain,
-                expected="one of " + ", ".join(sorted(n for n in numbers if n[0] != "\0")),
-            )
+            words = f"the level {level} has no such domain"
+            expected = "one of " + ", ".join(sorted(n for n in numbers if n[0] != "\0"))
+            raise InputError(words, field="domain", value=rule.domain, expected=expected)
         domain = numbers[rule.domain]
     return GroupRule(
         rule.role, level, array, tuple(numbers), rule.cap, rule.min_domains, why, domain,
@@ -463,12 +438,9 @@ def _range(value: object) -> tuple[int, int]:
     high: object
     if isinstance(value, range):
         if len(value) == 0 or abs(value.step) != 1:
-            raise InputError(
-                "not a possible range",
-                field="replicas",
-                value=value,
-                expected="a non-empty range of step 1",
-            )
+            words = "not a possible range"
+            expected = "a non-empty range of step 1"
+            raise InputError(words, field="replicas", value=value, expected=expected)
         low, high = min(value), max(value)
     elif isinstance(value, tuple):
         if len(value) != 2:
@@ -506,12 +478,9 @@ def _quorum(problem: Problem, voters: int) -> int:
         return majority(voters) if of_protocol is None else of_protocol
     quorum = whole(problem.quorum, "quorum", minimum=1)
     if of_protocol is not None and quorum != of_protocol:
-        raise InputError(
-            "the quorum differs from that of the protocol",
-            field="quorum",
-            value=quorum,
-            expected=f"{of_protocol}, as in {problem.protocol}, or no quorum",
-        )
+        words = "the quorum differs from that of the protocol"
+        expected = f"{of_protocol}, as in {problem.protocol}, or no quorum"
+        raise InputError(words, field="quorum", value=quorum, expected=expected)
     return quorum
 
 
@@ -541,29 +510,20 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
         if isinstance(problem.witnesses, tuple) and not problem.witnesses:
             return 0
         if isinstance(problem.witnesses, (str, tuple)):
-            raise InputError(
-                "not a number of witnesses, and no names",
-                field="witnesses",
-                value=problem.witnesses,
-                expected="1 or ['a', 'b', …]",
-            )
+            words = "not a number of witnesses, and no names"
+            expected = "1 or ['a', 'b', …]"
+            raise InputError(words, field="witnesses", value=problem.witnesses, expected=expected)
         count = whole(problem.witnesses, "witnesses")
         if count and _by_name(problem.voters):
-            raise InputError(
-                "the voters are given by name, and not which of them are witnesses",
-                field="witnesses",
-                value=count,
-                expected="the witnesses by name, or a number of voters",
-            )
+            words = "the voters are given by name, and not which of them are witnesses"
+            expected = "the witnesses by name, or a number of voters"
+            raise InputError(words, field="witnesses", value=count, expected=expected)
     else:
         count = _count(given)
     if count >= voters:
-        raise InputError(
-            "no voter is left that holds a replica and leads",
-            field="witnesses",
-            value=count,
-            expected=f"<= {voters - 1}, fewer than voters",
-        )
+        words = "no voter is left that holds a replica and leads"
+        expected = f"<= {voters - 1}, fewer than voters"
+        raise InputError(words, field="witnesses", value=count, expected=expected)
     return count
 
 
@@ -620,12 +580,9 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     replicas, voters = problem.replicas, problem.voters
     if isinstance(replicas, str) or isinstance(voters, str):
         field = "replicas" if isinstance(replicas, str) else "voters"
-        raise InputError(
-            "one string where a number or a list of names was expected",
-            field=field,
-            value=getattr(problem, field),
-            expected="5 or ['a', 'b', …]",
-        )
+        words = "one string where a number or a list of names was expected"
+        expected = "5 or ['a', 'b', …]"
+        raise InputError(words, field=field, value=getattr(problem, field), expected=expected)
     fixed_count: int | None = None
     if _by_name(replicas):
         fixed = mask(size, instance.site_indices(replicas, "replicas"))
@@ -655,12 +612,8 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     witnesses = _witness_count(problem, count, given)
     quorum = _quorum(problem, count)
     if quorum > count:
-        raise InputError(
-            "a quorum larger than the number of voters",
-            field="quorum",
-            value=quorum,
-            expected=f"<= {count}",
-        )
+        words = "a quorum larger than the number of voters"
+        raise InputError(words, field="quorum", value=quorum, expected=f"<= {count}")
 
     may_lead = may_vote.copy()
     if problem.leaders is not None:
@@ -736,12 +689,9 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         most = min(most, size)
     holding = known.voters - known.witnesses
     if holding > most:
-        raise InputError(
-            "more voters than replicas",
-            field="voters",
-            value=known.voters,
-            expected=f"<= {most + known.witnesses}",
-        )
+        words = "more voters than replicas"
+        expected = f"<= {most + known.witnesses}"
+        raise InputError(words, field="voters", value=known.voters, expected=expected)
     if known.pins > most:
         raise _too_many_pins("pinned", known.pins, most)
     least = max(least, holding, known.pins)
@@ -829,11 +779,9 @@ def _within(
 ) -> None:
     stray = inner & ~outer
     if stray.any():
+        words = "contradicts another constraint"
         raise InputError(
-            "contradicts another constraint",
-            field=field,
-            value=problem.instance.sites[int(stray.argmax())],
-            expected=expected,
+            words, field=field, value=problem.instance.sites[int(stray.argmax())], expected=expected
         )
 
 
@@ -842,11 +790,8 @@ def voters_of_all(replicas: object, witnesses: object) -> object:
     named = isinstance(replicas, tuple) and all(isinstance(name, str) for name in replicas)
     if isinstance(replicas, range) or (isinstance(replicas, tuple) and not named):
         _range(replicas)  # a range that is none is refused as such
-        raise InputError(
-            "a range of replicas leaves the number of voters open",
-            field="voters",
-            expected="a number, or the sites by name",
-        )
+        words = "a range of replicas leaves the number of voters open"
+        raise InputError(words, field="voters", expected="a number, or the sites by name")
     if isinstance(replicas, int):
         whole(replicas, "replicas", minimum=1)
     held = witnesses if isinstance(witnesses, tuple) else ()

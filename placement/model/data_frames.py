@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from placement.errors import InputError
+from placement.errors import InputError, nearest
 from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
@@ -14,16 +14,15 @@ from placement.support.checks import FloatArray, instances_of, unique_names
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_frames", "to_frames"]
-
 _COEFFICIENTS = ("near", "relay", "direct", "quorum")
 
 
 def from_frames(
+    rtt: pd.DataFrame | None = None,
+    counts: pd.DataFrame | None = None,
     *,
-    client_rtt: pd.DataFrame,
-    site_rtt: pd.DataFrame,
-    counts: pd.DataFrame,
+    client_rtt: pd.DataFrame | None = None,
+    site_rtt: pd.DataFrame | None = None,
     sites: pd.DataFrame | None = None,
     clients: pd.DataFrame | None = None,
     operations: pd.DataFrame | Iterable[Operation] | None = None,
@@ -34,6 +33,10 @@ def from_frames(
 
     Parameters
     ----------
+    rtt
+        One table for both kinds of RTTs, in ms: a row per site or client, a column per site; the
+        diagonal is the RTT of a client to a replica at the same place. Clients are the rows of
+        `counts`.
     client_rtt
         RTT in ms: a row per client, a column per site. With RTTs per interval the index has two
         levels, interval and client.
@@ -59,8 +62,16 @@ def from_frames(
     InputError
         Naming table, row, column, value and what was expected.
     """
+    if rtt is not None:
+        _need_frame(rtt, "rtt")
+        _need_frame(counts, "counts")
+        assert counts is not None
+        site_rtt, client_rtt = _split(rtt, _names(counts, "counts"), site_rtt, client_rtt)
     for frame, field in ((client_rtt, "client_rtt"), (site_rtt, "site_rtt"), (counts, "counts")):
         _need_frame(frame, field)
+    assert client_rtt is not None
+    assert site_rtt is not None
+    assert counts is not None
     places = _table(sites, "sites", "site")
     homes = _table(clients, "clients", "client")
     site_names = _names(site_rtt if places is None else places, "sites")
@@ -78,6 +89,28 @@ def from_frames(
         client_coordinates=_coordinates(homes, "clients"),
         name=name,
         provenance=provenance,  # type: ignore[arg-type]  # the instance makes a tuple of it
+    )
+
+
+def _split(
+    rtt: pd.DataFrame,
+    clients: Sequence[str],
+    site_rtt: pd.DataFrame | None,
+    client_rtt: pd.DataFrame | None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of the sites with a diagonal of zero, and the rows of the clients."""
+    sites = list(rtt.columns)
+    for name in (*sites, *clients):
+        if name not in rtt.index:
+            kind = "site" if name in sites else "client"
+            expected = f"a row for each {kind}{nearest(name, rtt.index)}"
+            raise InputError(f"a {kind} without a row", field="rtt", value=name, expected=expected)
+    between = rtt.loc[sites].astype(float)
+    for site in sites:
+        between.loc[site, site] = 0.0
+    return (
+        between if site_rtt is None else site_rtt,
+        rtt.loc[list(clients)] if client_rtt is None else client_rtt,
     )
 
 
@@ -174,23 +207,15 @@ def _operations(
         names = unique_names(counts.columns.tolist(), "counts")
         for name in names:
             if name not in standard:
-                raise InputError(
-                    "unknown operation",
-                    field="counts",
-                    value=name,
-                    expected="one of " + ", ".join(standard) + ", or give `operations`",
-                )
+                expected = "one of " + ", ".join(standard) + ", or give `operations`"
+                raise InputError("unknown operation", field="counts", value=name, expected=expected)
         return tuple(standard[name] for name in names)
     if not isinstance(given, pd.DataFrame):
         return instances_of(given, Operation, "operations", "Operation(…), or a table")
     missing = [key for key in _COEFFICIENTS if key not in given.columns]
     if missing:
-        raise InputError(
-            "missing column",
-            field="operations",
-            value=missing[0],
-            expected=", ".join(_COEFFICIENTS),
-        )
+        expected = ", ".join(_COEFFICIENTS)
+        raise InputError("missing column", field="operations", value=missing[0], expected=expected)
     rows = given[list(_COEFFICIENTS)].to_numpy().tolist()
     kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
     waits = given["waits"].tolist() if "waits" in given.columns else [()] * len(rows)

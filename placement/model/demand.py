@@ -29,9 +29,6 @@ from placement.support.checks import BoolArray, FloatArray, IntArray, number
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["Demand", "WaitTerm", "aggregate", "decay_weights", "wait_terms", "wait_times"]
-
-
 # Waits of all operations of an instance, weighted with the demand: what Eq. 1 adds for them
 
 
@@ -119,11 +116,9 @@ def _labels(instance: Instance, clause: Clause) -> IntArray:
     labels = instance.labels(clause.level)
     for site, label in zip(instance.sites, labels, strict=True):
         if label is None:
-            raise InputError(
-                f"site {site!r} has no {clause.level}, which the clause '{clause}' needs",
-                field=f"domains[{clause.level!r}]",
-                expected=f"a {clause.level} for every site",
-            )
+            words = f"site {site!r} has no {clause.level}, which the clause '{clause}' needs"
+            expected = f"a {clause.level} for every site"
+            raise InputError(words, field=f"domains[{clause.level!r}]", expected=expected)
     return np.unique(np.array(labels, dtype=str), return_inverse=True)[1].astype(np.intp)
 
 

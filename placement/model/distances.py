@@ -13,17 +13,6 @@ from placement.errors import InputError, UnitsWarning
 from placement.io.formats.frame_axes import is_frame, values_by_name
 from placement.support.checks import FloatArray, frozen
 
-__all__ = [
-    "EARTH_RADIUS_KM",
-    "FIBRE_MS_PER_1000_KM",
-    "NEARBY_KM",
-    "RttMatrix",
-    "checked_coordinates",
-    "great_circle_km",
-    "places_on_globe",
-    "warn_of_units",
-]
-
 _DEGREES = ("column", ("lat", "lon"))
 
 EARTH_RADIUS_KM = 6371.0088
@@ -126,12 +115,9 @@ def checked_coordinates(
     outside = np.abs(array) > limits  # NaN, "unknown", compares false
     if outside.any():
         row = int(np.nonzero(outside)[0][0])
-        raise InputError(
-            f"coordinates of {names[row]!r} are not on the globe",
-            field=field,
-            value=tuple(map(float, array[row])),
-            expected="latitude within ±90 and longitude within ±180 degrees",
-        )
+        words = f"coordinates of {names[row]!r} are not on the globe"
+        expected = "latitude within ±90 and longitude within ±180 degrees"
+        raise InputError(words, field=field, value=tuple(map(float, array[row])), expected=expected)
     return array
 
 

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from placement.evaluation.cost_model import CostModel
     from placement.model.demand import Demand
 
-__all__ = ["SITE_LEVEL", "Instance", "Prices"]
-
 SITE_LEVEL = "site"
 """The failure-domain level that always exists: every site is a domain of its own."""
 
@@ -235,24 +233,16 @@ class Instance:
         found = []
         for name in unique_names(names, field):
             if name not in self._site_index:
-                raise InputError(
-                    "unknown site",
-                    field=field,
-                    value=name,
-                    expected=suggest(name, self.sites, "one of the sites"),
-                )
+                expected = suggest(name, self.sites, "one of the sites")
+                raise InputError("unknown site", field=field, value=name, expected=expected)
             found.append(self._site_index[name])
         return np.array(found, dtype=np.intp)
 
     def client_index(self, name: str) -> int:
         """Return the index of a named client; InputError when there is none."""
         if text(name, "clients") not in self._client_index:
-            raise InputError(
-                "unknown client",
-                field="clients",
-                value=name,
-                expected=suggest(name, self.clients, "one of the clients"),
-            )
+            expected = suggest(name, self.clients, "one of the clients")
+            raise InputError("unknown client", field="clients", value=name, expected=expected)
         return self._client_index[name]
 
     @property
@@ -263,6 +253,10 @@ class Instance:
     def labels(self, level: str, field: str = "level") -> tuple[str | None, ...]:
         """Return the domain label of every site at a level; `field` names it in messages.
 
+        Two or more levels with "+" between them are a level of their own: the domains of
+        "provider+continent" are the sites of one provider in one continent, with labels such as
+        "aws+EU". A site without a label at one of the levels has none here.
+
         Raises
         ------
         InputError
@@ -270,13 +264,13 @@ class Instance:
         """
         if text(level, field) == SITE_LEVEL:
             return self.sites
+        if level not in self.domains and "+" in level:
+            parts = zip(*(self.labels(part, field) for part in level.split("+")), strict=True)
+            return tuple("+".join(map(str, p)) if all(p) else None for p in parts)
         if level not in self.domains:
-            raise InputError(
-                "unknown failure-domain level",
-                field=field,
-                value=level,
-                expected=suggest(level, self.levels, "one of the levels"),
-            )
+            words = "unknown failure-domain level"
+            expected = suggest(level, self.levels, "one of the levels")
+            raise InputError(words, field=field, value=level, expected=expected)
         return self.domains[level]
 
     @property
@@ -383,10 +377,11 @@ class Instance:
     @classmethod
     def from_frames(
         cls,
+        rtt: pd.DataFrame | None = None,
+        counts: pd.DataFrame | None = None,
         *,
-        client_rtt: pd.DataFrame,
-        site_rtt: pd.DataFrame,
-        counts: pd.DataFrame,
+        client_rtt: pd.DataFrame | None = None,
+        site_rtt: pd.DataFrame | None = None,
         sites: pd.DataFrame | None = None,
         clients: pd.DataFrame | None = None,
         operations: pd.DataFrame | Iterable[Operation] | None = None,
@@ -397,9 +392,10 @@ class Instance:
         from placement.model.data_frames import from_frames
 
         return from_frames(
+            rtt,
+            counts,
             client_rtt=client_rtt,
             site_rtt=site_rtt,
-            counts=counts,
             sites=sites,
             clients=clients,
             operations=operations,
@@ -428,12 +424,8 @@ def _intervals(values: Iterable[str], periods: int) -> tuple[str, ...]:
         return tuple(str(i + 1) for i in range(periods))
     labels = unique_names(labels, "intervals")
     if len(labels) != periods:
-        raise InputError(
-            "as many labels as intervals of counts are needed",
-            field="intervals",
-            value=len(labels),
-            expected=f"{periods} labels",
-        )
+        words = "as many labels as intervals of counts are needed"
+        raise InputError(words, field="intervals", value=len(labels), expected=f"{periods} labels")
     return labels
 
 
@@ -452,20 +444,14 @@ def _domains(
         for label in () if are_plain_names(distinct) else distinct:
             text(label, field)
         if len(labels) != len(sites):
-            raise InputError(
-                f"level {level!r} needs one label per site",
-                field="domains",
-                value=len(labels),
-                expected=f"{len(sites)} labels",
-            )
+            words = f"level {level!r} needs one label per site"
+            expected = f"{len(sites)} labels"
+            raise InputError(words, field="domains", value=len(labels), expected=expected)
         if level == SITE_LEVEL:
             if labels != sites:
-                raise InputError(
-                    "the level 'site' is built in and can't be redefined",
-                    field="domains",
-                    value=SITE_LEVEL,
-                    expected="another name for the level",
-                )
+                words = "the level 'site' is built in and can't be redefined"
+                expected = "another name for the level"
+                raise InputError(words, field="domains", value=SITE_LEVEL, expected=expected)
             continue
         result[str(level)] = labels
     return MappingProxyType(result)

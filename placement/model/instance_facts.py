@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["instance_facts"]
-
 
 def instance_facts(instance: Instance) -> list[tuple[str, str]]:
     """Return name, size, demand and ranges of RTT of an instance as labels and values."""

@@ -21,20 +21,6 @@ from placement.errors import InputError
 from placement.model.waits import Wait
 from placement.support.checks import LARGEST, elements, number, text
 
-__all__ = [
-    "BOUNDED_READ",
-    "MULTI_GROUP",
-    "NAMED_OPERATIONS",
-    "RELAYED_STRONG_READ",
-    "SINGLE_GROUP",
-    "STANDARD_OPERATIONS",
-    "STRONG_READ",
-    "WEAK_READ",
-    "Kind",
-    "Operation",
-    "kind_of",
-]
-
 Kind = Literal["read", "write"]
 
 
@@ -106,12 +92,8 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
             try:
                 object.__setattr__(self, key, number(value, key, maximum=LARGEST))
             except InputError as error:
-                raise InputError(
-                    f"bad coefficient of operation {self.name!r}",
-                    field=key,
-                    value=value,
-                    expected=error.expected,
-                ) from None
+                words = f"bad coefficient of operation {self.name!r}"
+                raise InputError(words, field=key, value=value, expected=error.expected) from None
         given = (self.waits,) if isinstance(self.waits, (Wait, str)) else self.waits
         if given != () or type(given) is not tuple:
             waits = [
@@ -124,12 +106,8 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
         if self.kind == "":
             object.__setattr__(self, "kind", self.usual_kind)
         elif self.kind not in ("read", "write"):
-            raise InputError(
-                f"unknown kind of operation {self.name!r}",
-                field="kind",
-                value=self.kind,
-                expected="'read' or 'write'",
-            )
+            words = f"unknown kind of operation {self.name!r}"
+            raise InputError(words, field="kind", value=self.kind, expected="'read' or 'write'")
 
     @property
     def coefficients(self) -> tuple[float, float, float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,15 +29,14 @@ from placement.support.checks import (
 if TYPE_CHECKING:
     from placement.model.operations import Operation
 
-__all__ = ["CLASSES", "HOURS_PER_MONTH", "Prices", "checked_prices", "gb_of_operations"]
-
 CLASSES = ("read", "write")
 """Names in `Prices.gb_per_op` that stand for all operations of a kind."""
 
 HOURS_PER_MONTH = 730.0
 """Hours of a month in the price lists of the large clouds: 365 · 24 / 12."""
 
-_PER_SITE = ("machines", "machines_non_voting", "requests")
+PER_SITE = ("machines", "machines_non_voting", "requests")
+"""Fields with a price for each site, beside `storage`: columns of every table of prices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +126,13 @@ class Prices:
     source: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("storage", "transfer", *_PER_SITE, "to_clients", "from_clients"):
+        for name in ("storage", "transfer", *PER_SITE, "to_clients", "from_clients"):
             values = getattr(self, name)
             absent = values is None and name != "storage"
             if not absent and (isinstance(values, (str, bytes)) or not np.iterable(values)):
-                raise InputError(
-                    "not a table of prices",
-                    field=f"prices.{name}",
-                    value=values,
-                    expected="an array of numbers",
-                )
+                words = "not a table of prices"
+                expected = "an array of numbers"
+                raise InputError(words, field=f"prices.{name}", value=values, expected=expected)
         number(self.written_gb, "prices.written_gb")
         number(self.stored_gb, "prices.stored_gb", maximum=LARGEST)
         number(self.migration_months, "prices.migration_months", above=True, maximum=LARGEST)
@@ -204,20 +200,14 @@ class Prices:
         left = {names[s] for s in sites.tolist()}
         present = tuple(name for name in self.present if name in left)
         if self.present and not present:
-            raise InputError(
-                "no site that holds a replica at present is left",
-                field="prices.present",
-                value=self.present,
-                expected="one of the remaining sites, or no present sites",
-            )
+            words = "no site that holds a replica at present is left"
+            expected = "one of the remaining sites, or no present sites"
+            raise InputError(words, field="prices.present", value=self.present, expected=expected)
         for client, site in self.client_sites.items():
             if site not in left and (self.to_clients is None or self.from_clients is None):
-                raise InputError(
-                    f"the site whose prices client {client!r} has is removed",
-                    field="prices.client_sites",
-                    value=site,
-                    expected="one of the remaining sites",
-                )
+                words = f"the site whose prices client {client!r} has is removed"
+                expected = "one of the remaining sites"
+                raise InputError(words, field="prices.client_sites", value=site, expected=expected)
 
         def rows(values: FloatArray | None) -> FloatArray | None:
             return None if values is None else values[sites]
@@ -228,16 +218,15 @@ class Prices:
             some = values if clients is None else values[np.asarray(clients, dtype=np.intp)]
             return some[:, sites]
 
+        each: dict[str, Any] = {name: rows(getattr(self, name)) for name in PER_SITE}
         return dataclasses.replace(
             self,
             storage=self.storage[sites],
             transfer=None if self.transfer is None else self.transfer[np.ix_(sites, sites)],
-            machines=rows(self.machines),
-            machines_non_voting=rows(self.machines_non_voting),
-            requests=rows(self.requests),
             to_clients=for_clients(self.to_clients),
             from_clients=for_clients(self.from_clients),
             present=present,
+            **each,
         )
 
 
@@ -281,8 +270,8 @@ def checked_prices(
         values = getattr(prices, name)
         return None if values is None else nonnegative(values, f"prices.{name}", axes)
 
-    machines, other = table("machines", [along]), table("machines_non_voting", [along])
-    _check_machines(machines, other, sites)
+    each: dict[str, Any] = {name: table(name, [along]) for name in PER_SITE}
+    _check_machines(each["machines"], each["machines_non_voting"], sites)
     _check_names(prices, sites, clients, operations)
     if transfer is None and (prices.gb_per_op or (prices.present and prices.stored_gb)):
         raise InputError(
@@ -295,15 +284,13 @@ def checked_prices(
         prices,
         storage=storage,
         transfer=transfer,
-        machines=machines,
-        machines_non_voting=other,
-        requests=table("requests", [along]),
         to_clients=table("to_clients", both),
         from_clients=table("from_clients", both),
         written_gb=number(prices.written_gb, "prices.written_gb", maximum=LARGEST),
         currency=str(prices.currency),
         gb_per_op={name: float(gb) for name, gb in prices.gb_per_op.items()},
         client_sites=dict(prices.client_sites),
+        **each,
     )
 
 
@@ -339,9 +326,5 @@ def _check_names(
     ):
         for name in given:
             if name not in known:
-                raise InputError(
-                    fault,
-                    field=f"prices.{field_name}",
-                    value=name,
-                    expected=suggest(name, known, f"one of the {fault.split()[1]}s"),
-                )
+                expected = suggest(name, known, f"one of the {fault.split()[1]}s")
+                raise InputError(fault, field=f"prices.{field_name}", value=name, expected=expected)

@@ -16,28 +16,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path as File
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement.errors import InputError
+from placement.errors import InputError, nearest
 from placement.model.operations import Operation
 from placement.support.checks import number, text, whole
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
-
-__all__ = [
-    "FAMILIES",
-    "Parameter",
-    "Path",
-    "Protocol",
-    "ProtocolFamily",
-    "family_of",
-    "operation_path",
-    "operations_under",
-    "read_protocol",
-]
-
 
 _PATH_OF: dict[tuple[float, float, float, float], str] = {
     (1, 0, 0, 0): "weak_read",
@@ -73,7 +61,7 @@ class Protocol:
     Parameters
     ----------
     name
-        One that ``placement protocols`` lists; or the whole as text, ``NAME:PARAMETER=VALUE,…``.
+        One of ``placement show protocols``; or the whole as text, ``NAME:PARAMETER=VALUE,…``.
     parameters
         Those that differ from the default.
 
@@ -132,12 +120,9 @@ class Protocol:
             return None
         given = float(self.parameters["quorum"])
         if given > voters:
-            raise InputError(
-                "more votes than voters",
-                field="protocol",
-                value=str(self),
-                expected=f"quorum <= {voters}",
-            )
+            words = "more votes than voters"
+            expected = f"quorum <= {voters}"
+            raise InputError(words, field="protocol", value=str(self), expected=expected)
         return int(given)
 
     def paths(self, voters: int) -> Mapping[str, Path]:
@@ -294,18 +279,29 @@ class Path:
 class Parameter:
     """A parameter: its default (None: it must be given, or is absent), meaning and range.
 
-    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1) or "level" (a failure-domain level).
+    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1), "level" (a failure-domain level) or
+    "choice" (one of `choices`).
     """
 
     default: float | str | None
     meaning: str
     kind: str = "share"
     required: bool = False
+    choices: tuple[str, ...] = ()
 
     def read(self, name: str, value: object) -> float | str:
         """Return a checked value; text of a command line is converted."""
         if self.kind == "level":
             return text(value, name)
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise InputError(
+                    "bad parameter of a protocol",
+                    field=name,
+                    value=value,
+                    expected="one of " + ", ".join(self.choices),
+                )
+            return str(value)
         try:
             if isinstance(value, bool):
                 raise TypeError(value)
@@ -319,12 +315,9 @@ class Parameter:
                 "share": "a number from 0 to 1",
                 "whole": "a whole number >= 1",
             }
-            raise InputError(
-                "bad parameter of a protocol",
-                field=name,
-                value=value,
-                expected=f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}",
-            ) from None
+            words = "bad parameter of a protocol"
+            expected = f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}"
+            raise InputError(words, field=name, value=value, expected=expected) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,20 +363,14 @@ class ProtocolFamily:
                     expected="leases, with as many replicas as shall hold one",
                 )
             if key not in known:
-                raise InputError(
-                    f"the protocol {self.name} has no such parameter",
-                    field="protocol",
-                    value=key,
-                    expected="one of " + ", ".join(known) if known else "no parameter",
-                )
+                words = f"the protocol {self.name} has no such parameter"
+                expected = "one of " + ", ".join(known) if known else "no parameter"
+                raise InputError(words, field="protocol", value=key, expected=expected)
         for key, parameter in known.items():
             if parameter.required and key not in given:
-                raise InputError(
-                    f"the protocol {self.name} needs a parameter",
-                    field="protocol",
-                    value=self.name,
-                    expected=f"{self.name}:{key}=… ({parameter.meaning})",
-                )
+                words = f"the protocol {self.name} needs a parameter"
+                expected = f"{self.name}:{key}=… ({parameter.meaning})"
+                raise InputError(words, field="protocol", value=self.name, expected=expected)
         return MappingProxyType(
             {key: known[key].read(key, given[key]) for key in known if key in given}
         )
@@ -484,12 +471,9 @@ def _tolerated(p: Values, voters: int) -> int:
     """Return f, at most ⌊(v − 1)/2⌋."""
     losses = int(float(p["f"]))
     if losses > (voters - 1) // 2:
-        raise InputError(
-            "more losses than the protocol can have",
-            field="f",
-            value=losses,
-            expected=f"1 <= f <= ⌊(v − 1)/2⌋ = {(voters - 1) // 2} for {voters} voters",
-        )
+        words = "more losses than the protocol can have"
+        expected = f"1 <= f <= ⌊(v − 1)/2⌋ = {(voters - 1) // 2} for {voters} voters"
+        raise InputError(words, field="f", value=losses, expected=expected)
     return losses
 
 
@@ -703,8 +687,119 @@ _ALL = (
     ),
 )  # fmt: skip
 
-FAMILIES: Mapping[str, ProtocolFamily] = MappingProxyType({one.name: one for one in _ALL})
-"""Every protocol by name."""
+
+# Systems as they were measured: a row of a table for each operation
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """An operation of a real system, as ``systems.csv`` has it.
+
+    Attributes
+    ----------
+    system, version, operation
+        What was measured; `kind` is the kind of operation it is the path of.
+    path
+        Trips, waits, and ms that the software itself takes.
+    disk_before, disk_beside
+        Flushes, one after another, before votes are asked for, and of each voter.
+    apply
+        Times that the operation waits until a voter has applied a write.
+    notes
+        What the four coefficients do not say.
+    """
+
+    system: str
+    version: str
+    operation: str
+    kind: str
+    path: Path
+    disk_before: float
+    disk_beside: float
+    apply: float
+    notes: str
+
+    def under(self, disk: float, apply: float, voters: int) -> Path:
+        """Return the path where every flush takes `disk` ms, and applying a write `apply` ms.
+
+        `{majority}` of a wait is that of the voters, whoever answers.
+        """
+        waits = tuple(wait.format(majority=voters // 2 + 1) for wait in self.path.waits)
+        flushes = (self.disk_before + self.disk_beside) * disk
+        constant = self.path.constant + flushes + self.apply * apply
+        return Path(self.path.trips, waits, constant)
+
+
+def _system_rows() -> tuple[SystemRow, ...]:
+    import csv
+
+    with (File(__file__).parent / "systems.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(map(_system_row, csv.DictReader(file)))
+
+
+def _system_row(row: Mapping[str, str]) -> SystemRow:
+    alpha, beta, gamma, delta = (float(row[k]) for k in ("alpha", "beta", "gamma", "delta"))
+    waits = [*share_of_wait(delta, _QUORUM), *filter(None, map(str.strip, row["waits"].split(";")))]
+    return SystemRow(
+        row["system"], row["version"], row["operation"], row["kind"],
+        Path((alpha, beta, gamma), tuple(waits), float(row["constant"])),
+        float(row["disk_before"]), float(row["disk_beside"]), float(row["apply"]), row["notes"],
+    )  # fmt: skip
+
+
+SYSTEM_ROWS = _system_rows()
+"""Every operation of every system that was measured."""
+
+_CHOICES = {"write": "write", "strong_read": "read"}
+"""Kind of operation -> parameter that chooses among the rows of that kind."""
+
+
+def _system_family(name: str) -> ProtocolFamily:
+    """Return a measured system as a protocol; the first row of a kind is the usual one."""
+    rows = [row for row in SYSTEM_ROWS if row.system == name]
+    of = {
+        kind: [row for row in rows if row.kind == kind] for kind in dict.fromkeys(_PATH_OF.values())
+    }
+    parameters = {
+        key: Parameter(of[kind][0].operation, f"operation that is the {kind}", "choice",
+                       choices=tuple(row.operation for row in of[kind]))
+        for kind, key in _CHOICES.items() if len(of[kind]) > 1
+    }  # fmt: skip
+    parameters["disk"] = Parameter(0.0, "time of a flush to the disk, ms", "number")
+    if any(row.apply for row in rows):
+        parameters["apply"] = Parameter(0.0, "time until a voter has applied a write, ms", "number")
+
+    alone = any("near:" in wait for row in of["write"] for wait in row.path.waits)
+
+    def paths(p: Values, voters: int) -> dict[str, Path]:
+        found = {}
+        for kind, known in of.items():
+            chosen = p.get(_CHOICES.get(kind, ""), known[0].operation if known else "")
+            for row in known:
+                if row.operation == chosen:
+                    found[kind] = row.under(float(p["disk"]), float(p.get("apply", 0.0)), voters)
+        for kind, stronger in (("bounded_read", "strong_read"), ("weak_read", "bounded_read")):
+            if kind not in found and stronger in found:
+                found[kind] = found[stronger]
+        if alone:
+            return found
+        once = found["write"]
+        waits = _repeated(once, 2.0, whole=False).waits
+        return {**found, "multi_write": Path(once.trips, waits, 2 * once.constant)}
+
+    return ProtocolFamily(
+        name, f"{name} {rows[0].version}, as it was measured", "docs/benchmarks/commit-paths.md",
+        paths, parameters, tuple(f"{row.operation}: {row.notes}." for row in rows if row.notes),
+        one_group_only=alone,
+    )  # fmt: skip
+
+
+_SYSTEMS = dict.fromkeys(row.system for row in SYSTEM_ROWS)
+
+FAMILIES: Mapping[str, ProtocolFamily] = MappingProxyType(
+    {one.name: one for one in (*_ALL, *map(_system_family, _SYSTEMS))}
+)
+"""Every protocol by name: those of papers, then systems as they were measured."""
 
 
 def family_of(name: str) -> ProtocolFamily:
@@ -716,16 +811,8 @@ def family_of(name: str) -> ProtocolFamily:
         When there is none, with the closest name that there is.
     """
     if name not in FAMILIES:
-        import difflib
-
-        close = difflib.get_close_matches(name, FAMILIES, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise InputError(
-            "unknown protocol",
-            field="protocol",
-            value=name,
-            expected="one of " + ", ".join(FAMILIES) + hint,
-        )
+        expected = "one of " + ", ".join(FAMILIES) + nearest(name, FAMILIES)
+        raise InputError("unknown protocol", field="protocol", value=name, expected=expected)
     return FAMILIES[name]
 
 
@@ -741,21 +828,15 @@ def read_protocol(
     """
     name, _, rest = text(name, "protocol").partition(":")
     if "=" in name:
-        raise InputError(
-            "a protocol is one for all kinds of operations",
-            field="protocol",
-            value=name,
-            expected="NAME:PARAMETER=VALUE,…, and --wait for an operation that differs",
-        )
+        words = "a protocol is one for all kinds of operations"
+        expected = "NAME:PARAMETER=VALUE,…, and --wait for an operation that differs"
+        raise InputError(words, field="protocol", value=name, expected=expected)
     family = family_of(name.strip())
     for part in filter(None, map(str.strip, rest.split(","))):
         key, equals, value = part.partition("=")
         if not equals or key.strip() in given:
-            raise InputError(
-                "not a parameter of a protocol",
-                field="protocol",
-                value=part,
-                expected="NAME:PARAMETER=VALUE,…, each parameter once",
-            )
+            words = "not a parameter of a protocol"
+            expected = "NAME:PARAMETER=VALUE,…, each parameter once"
+            raise InputError(words, field="protocol", value=part, expected=expected)
         given[key.strip()] = value.strip()
     return family.name, family.checked(given)

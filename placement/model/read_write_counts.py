@@ -8,8 +8,6 @@ from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
 
-__all__ = ["reads_and_writes"]
-
 
 def reads_and_writes(instance: Instance) -> tuple[FloatArray, FloatArray]:
     """Return reads and writes of each client over all intervals; shape (clients,) each.

@@ -36,17 +36,6 @@ from placement.errors import LimitError
 from placement.model.constraints import GroupRule, Role, Rules
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "MOST_FAMILIES",
-    "NODE_LIMIT",
-    "FamilyCount",
-    "SiteFamily",
-    "SiteSubset",
-    "family_counts",
-    "site_families",
-    "subsets",
-]
-
 _Block = frozenset[int]
 
 MOST_FAMILIES = 16

@@ -18,8 +18,6 @@ from typing import Literal, cast
 from placement.errors import InputError
 from placement.support.checks import LARGEST, instance_of, number, text
 
-__all__ = ["Clause", "Need", "Origin", "Scope", "Wait", "WaitRole"]
-
 Origin = Literal["leader", "near", "client"]
 WaitRole = Literal["voters", "replicas"]
 Scope = Literal["", "inside", "outside"]
@@ -68,19 +66,13 @@ class Clause:
             else type(self.need) is int and 1 <= self.need <= _MOST_MEMBERS
         )
         if not good:
-            raise InputError(
-                "not a number of answers",
-                field="need",
-                value=self.need,
-                expected="a whole number >= 1, 'majority', 'quorum' or 'all'",
-            )
+            words = "not a number of answers"
+            expected = "a whole number >= 1, 'majority', 'quorum' or 'all'"
+            raise InputError(words, field="need", value=self.need, expected=expected)
         if self.role not in _ROLES:
-            raise InputError(
-                "unknown role of a wait",
-                field="role",
-                value=self.role,
-                expected="'voters' or 'replicas'",
-            )
+            words = "unknown role of a wait"
+            expected = "'voters' or 'replicas'"
+            raise InputError(words, field="role", value=self.role, expected=expected)
         if self.scope not in ("", "inside", "outside") or bool(self.scope) != bool(self.level):
             raise InputError(
                 "not a part of the members",
@@ -89,12 +81,9 @@ class Clause:
                 expected="inside LEVEL or outside LEVEL, or nothing",
             )
         if self.need == "quorum" and (self.role != "voters" or self.scope):
-            raise InputError(
-                "a quorum is one of all voters",
-                field="need",
-                value=str(self),
-                expected="quorum of voters, or a number or a majority",
-            )
+            words = "a quorum is one of all voters"
+            expected = "quorum of voters, or a number or a majority"
+            raise InputError(words, field="need", value=str(self), expected=expected)
 
     def __str__(self) -> str:
         where = f" {self.scope} {self.level}" if self.scope else ""
@@ -138,12 +127,9 @@ class Wait:
         if clauses is None:
             origin, clauses, times = _read(text(origin, "wait"))
         if origin not in ("leader", "near", "client"):
-            raise InputError(
-                "unknown origin of a wait",
-                field="origin",
-                value=origin,
-                expected="'leader', 'near' or 'client'",
-            )
+            words = "unknown origin of a wait"
+            expected = "'leader', 'near' or 'client'"
+            raise InputError(words, field="origin", value=origin, expected=expected)
         clauses = tuple(instance_of(one, Clause, "clauses", "Clause(…)") for one in clauses)
         if not clauses:
             raise InputError(
@@ -154,12 +140,9 @@ class Wait:
         object.__setattr__(self, "times", number(times, "times", maximum=LARGEST))
         scoped = next((one for one in clauses if one.scope), None)
         if origin == "client" and scoped is not None:
-            raise InputError(
-                "a client lies in no failure domain",
-                field="origin",
-                value=str(self),
-                expected=f"origin leader or near for '{scoped.scope} {scoped.level}'",
-            )
+            words = "a client lies in no failure domain"
+            expected = f"origin leader or near for '{scoped.scope} {scoped.level}'"
+            raise InputError(words, field="origin", value=str(self), expected=expected)
 
     def __str__(self) -> str:
         times = "" if self.times == 1 else f"{repr(self.times).removesuffix('.0')} × "

@@ -20,17 +20,6 @@ import numpy.typing as npt
 from placement.errors import InputError
 from placement.support.checks import FloatArray, flag, number, whole
 
-__all__ = [
-    "CAUSES",
-    "EventLoop",
-    "Latencies",
-    "check_fields",
-    "checked_seed",
-    "spawn_streams",
-    "summarise",
-    "zipf",
-]
-
 CAUSES = ("speeds", "arrivals", "work", "shadow", "policy")
 """Server speeds; arrivals with their client and key; work per request; extra reads; what a policy
 draws for itself."""

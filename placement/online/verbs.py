@@ -1,4 +1,4 @@
-"""``placement online``: decisions at run time for the replicas of a plan, beside the best possible.
+"""``placement lab online``: decisions at run time for the replicas of a plan, beside the best.
 
 Each part builds its problem from the instance, and shows one row for each rule and for the optimum
 or bound. Rules and proofs are entry points of :data:`GROUP`.
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.compared_rows import Rows, collect, show_rows
-from placement.cli.options import add_instance, instance_from, names
-from placement.cli.table_output import add_table_output, check_table_targets
+from placement.cli.options import Switch, add_options, add_progress, ask
+from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
+from placement.cli.problem_options import instance_from, names
 from placement.errors import InputError, UnsupportedError
 from placement.support.entry_points import entry_points
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from placement.online.reads import ReadPlan, ReadProblem, ReadStrategy
     from placement.online.selection import SelectionRun, ServerSamplePath
     from placement.support.checks import FloatArray, IntArray
-
-__all__ = ["GROUP", "ReplicaSites", "add_parser", "client_rtt", "replicas_of", "run", "site_rtt"]
 
 GROUP = "placement.online"
 """Entry points of what the parts compare: ``selection.bound``, ``reads.optimum``, …"""
@@ -74,28 +72,20 @@ def _installed(name: str) -> Any:
         raise UnsupportedError(f"{name!r} ({entry.value}) cannot be imported: {error}") from error
 
 
-def _add_question(parser: argparse.ArgumentParser, *, leader: bool = False) -> None:
+def _add_question(parser: argparse.ArgumentParser, *, reads: bool = False) -> None:
     """Add the instance, and the options that say where the replicas are."""
-    add_instance(parser, waits=False)
+    ask(parser, "instance", leave=("wait",))
     group = parser.add_argument_group("replicas: --plan, or their sites by name")
-    group.add_argument(
-        "--plan", metavar="FILE", help="a plan for this instance: its replicas and its leader"
-    )
-    group.add_argument(
-        "--replicas", action="append", type=types.names, metavar="SITES", help="replica sites"
-    )
-    if leader:
+    add_options(group,
+        Switch("--plan", "FILE", "a plan for this instance: its replicas and its leader"),
+        Switch("--replicas", "SITES", "replica sites", types.names, several=True),
+    )  # fmt: skip
+    if reads:
         group.add_argument("--leader", metavar="SITE", help="site of the leaseholder")
     group = parser.add_argument_group("run")
-    group.add_argument(
-        "--seed", type=types.seed, default=0, metavar="N", help="seed of random draws"
-    )
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="show the progress on stderr (default: if stderr is a terminal)",
-    )
+    if not reads:  # their means are computed
+        ask(parser, "method", only=("seed",), helps={"seed": "seed of random draws"})
+    add_progress(group)
     add_table_output(parser, plot=False)
 
 
@@ -160,16 +150,11 @@ def replicas_of(args: argparse.Namespace) -> ReplicaSites:
             expected="--plan or --replicas",
         )  # fmt: skip
     if args.plan is not None:
-        from placement.io.plan_file import load_plan
+        from placement.databases.present import read_present
 
-        plan = load_plan(args.plan, instance)
-        if plan.configuration is None:
-            raise InputError(
-                "a plan without a configuration", source=args.plan, field="status",
-                value=str(plan.status), expected="a plan with replicas",
-            )  # fmt: skip
-        chosen = plan.replicas
-        leader = plan.leader if leader is None else leader
+        present = read_present(instance, args.plan)
+        chosen = tuple(instance.sites[site] for site in present.replicas)
+        leader = instance.sites[present.leader] if leader is None else leader
     elif args.replicas:
         chosen = names(args.replicas, instance.sites)
     else:
@@ -357,7 +342,7 @@ def _add_reads(parts: Subparsers) -> None:
         "load of the busiest node and for latency. Every client uses its nearest replica as "
         "gateway.",
     )
-    _add_question(parser, leader=True)
+    _add_question(parser, reads=True)
     group = _add_values(
         parser,
         "goal",
@@ -370,13 +355,11 @@ def _add_reads(parts: Subparsers) -> None:
         ("--follower-cost", types.number(), 1.0, "R",
          "load of a write at every other replica, in reads"),
     )  # fmt: skip
-    group.add_argument(
-        "--goal", choices=("load", "latency"), default="load",
-        help="optimum whose routing is shown (default load: of the busiest node)",
-    )  # fmt: skip
-    group.add_argument(
-        "--capacity", action="append", default=[], metavar="SITE=X",
-        help="speed of the machine of a replica, relative to the other machines (repeatable)",
+    add_options(group,
+        Switch("--goal", "", "optimum whose routing is shown (default load: of the busiest "
+            "node)", default="load", choices=("load", "latency")),
+        Switch("--capacity", "SITE=X", "speed of the machine of a replica, relative to the "
+            "other machines (repeatable)", several=True, default=()),
     )  # fmt: skip
     parser.set_defaults(compare=_compare_reads, run=run)
 

@@ -24,8 +24,6 @@ from placement.errors import InputError
 from placement.model.demand import decay_weights
 from placement.support.checks import FloatArray, frozen, number
 
-__all__ = ["Decay", "DecayedCounts", "decayed_counts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Decay:

@@ -26,26 +26,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.assemble_instance import Demanded
 from placement.io.feeds.pair_samples import table_of
 from placement.io.feeds.registry import RttReading
 from placement.io.labelled_arrays import Labelled
-
-__all__ = [
-    "PRESETS",
-    "Preset",
-    "PrometheusRequest",
-    "PrometheusServer",
-    "RttMetric",
-    "Sample",
-    "label_name",
-    "matchers",
-    "quoted",
-    "read_operations",
-    "read_rtts",
-    "window_of",
-]
 
 # --- presets ---------------------------------------------------------------------------------
 
@@ -148,12 +133,8 @@ def label_name(text: str, field: str) -> str:
         For a text that is no name of a label.
     """
     if not _NAME.fullmatch(text):
-        raise InputError(
-            "not the name of a label",
-            field=field,
-            value=text,
-            expected="letters, digits and underscores, such as region",
-        )
+        expected = "letters, digits and underscores, such as region"
+        raise InputError("not the name of a label", field=field, value=text, expected=expected)
     return text
 
 
@@ -238,12 +219,9 @@ class PrometheusServer:
         except ValueError:
             wrong, port = True, None
         if wrong or any(ord(c) <= 32 for c in url):
-            raise InputError(
-                "not the URL of a Prometheus server",
-                field="URL",
-                value=url.rpartition("@")[2],
-                expected="http://HOST:PORT, without user, query and fragment",
-            )
+            words = "not the URL of a Prometheus server"
+            expected = "http://HOST:PORT, without user, query and fragment"
+            raise InputError(words, field="URL", value=url.rpartition("@")[2], expected=expected)
         self.name = f"{parts.hostname}:{port}" if port else str(parts.hostname)
         self._query = url.rstrip("/") + "/api/v1/query"
         self._timeout = timeout
@@ -299,13 +277,7 @@ class PrometheusServer:
         return tuple(samples)
 
     def _failed(self, words: str, promql: str) -> InputError:
-        return InputError(
-            f"Prometheus: {words}",
-            source=self.name,
-            field="query",
-            value=promql,
-            expected="an instant vector",
-        )
+        return refused(self.name, "query", f"Prometheus: {words}", promql, "an instant vector")
 
 
 def _answer(request: urllib.request.Request, timeout: float) -> tuple[bytes, str]:
@@ -424,13 +396,9 @@ class PrometheusRequest:
         """
         found = sample.labels.get(label, "")
         if not found:
-            raise InputError(
-                f"a series without the label {label}",
-                source=server,
-                field=label,
-                value=dict(sample.labels),
-                expected="--region-label and --target-label with labels of the metric",
-            )
+            words = f"a series without the label {label}"
+            expected = "--region-label and --target-label with labels of the metric"
+            raise refused(server, label, words, dict(sample.labels), expected)
         return self.sites.get(found, found)
 
 
@@ -454,24 +422,17 @@ def read_rtts(server: PrometheusServer, preset: Preset, request: PrometheusReque
         samples = server.query(request.fill(metric.expression), request.at)
         if samples:
             return _reading(server, preset, metric, samples, request)
-    raise InputError(
-        f"no samples of {preset.title} in the window",
-        source=server.name,
-        field="query",
-        value=request.fill(metrics[0].expression),
-        expected="samples; --window, --at and --match choose others",
-    )
+    words = f"no samples of {preset.title} in the window"
+    expected = "samples; --window, --at and --match choose others"
+    raise refused(server.name, "query", words, request.fill(metrics[0].expression), expected)
 
 
 def _custom(request: PrometheusRequest) -> RttMetric:
     query = str(request.rtt_query)
     if "histogram_quantile" in query:
-        raise InputError(
-            "a quantile of default buckets is no RTT: 120 ms reads as 175 ms",
-            field="--rtt-query",
-            value=query,
-            expected="sums and counts: rate(NAME_sum[1d]) / rate(NAME_count[1d])",
-        )
+        words = "a quantile of default buckets is no RTT: 120 ms reads as 175 ms"
+        expected = "sums and counts: rate(NAME_sum[1d]) / rate(NAME_count[1d])"
+        raise InputError(words, field="--rtt-query", value=query, expected=expected)
     literal = query.replace("{", "{{").replace("}", "}}")
     return RttMetric(literal, 1000.0, "target", "")
 
@@ -608,13 +569,9 @@ def read_operations(
         for sample in samples:
             counts[request.site(sample, request.region, server.name), operation] += sample.value
     if not counts or not any(counts.values()):
-        raise InputError(
-            f"no operations of {preset.title} in the window",
-            source=server.name,
-            field="query",
-            value=next(iter(queries.values()))[0],
-            expected="samples of counters; or --ops-query, --counts FILE, --mix NAME",
-        )
+        words = f"no operations of {preset.title} in the window"
+        expected = "samples of counters; or --ops-query, --counts FILE, --mix NAME"
+        raise refused(server.name, "query", words, next(iter(queries.values()))[0], expected)
     clients = tuple(dict.fromkeys(client for client, _ in counts))
     operations = tuple(name for name in queries if name not in silent)
     values = np.array([[counts.get((c, o), 0.0) for o in operations] for c in clients])

@@ -2,14 +2,14 @@
 
 The checker shares no code with any search. It reads the demand and the constraints of a problem,
 and a certificate (formats ``replica-placement/bound/1`` for the mean,
-``replica-placement/losses/1`` for scores after losses and ``replica-placement/percentile/1``). It
+``replica-placement/thresholds/1`` for measures and ``replica-placement/percentile/1``). It
 proves again that no configuration has an objective below the certificate's bound. Bounds are
 computed in int64 with costs rounded down. If this does not decide, Python integers do: every double
 is a whole multiple of a power of two. (Probabilities are sums of products of doubles, computed with
 a margin.)
 
 The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
-one leader and its successors after losses, in :mod:`placement.proof.losses`. That there
+one leader and its successors after losses, in :mod:`placement.proof.measures_proof`. That there
 is no configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
 :mod:`placement.proof.no_plan_check`), or as a claim about losses.
 
@@ -52,7 +52,7 @@ placement.errors.CertificateError: proof for leader 0, event 0: the bound does n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -74,13 +74,10 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim, MeanQuestion
+from placement.proof.costs.shared_multipliers import SharedMultipliers
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
-from placement.proof.late.late_check import FORMAT as PERCENTILE
-from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
-from placement.proof.losses import FORMAT as LOSSES
-from placement.proof.losses import check_losses
 from placement.proof.measures_proof import FORMAT as THRESHOLDS
 from placement.proof.measures_proof import MeasuresClaim, MeasuresProof, check_measures
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
@@ -89,22 +86,13 @@ from placement.support.checks import instance_of
 from placement.support.status import Status, status_of
 from placement.support.work import WORK, Work
 
-__all__ = [
-    "FORMAT",
-    "MALFORMED",
-    "PLACES",
-    "CheckResult",
-    "check_certificate",
-    "check_mean",
-]
-
 FORMAT = "replica-placement/bound/1"
 
 PLACES = "replica-placement/witness-places/1"
 """A certificate for each choice of sites for the witnesses, in `parts`."""
 
 _FORMATS = (
-    FORMAT, LOSSES, PERCENTILE, THRESHOLDS, PLACES, ENUMERATION,
+    FORMAT, THRESHOLDS, PLACES, ENUMERATION,
 )  # fmt: skip
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
@@ -225,7 +213,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         score, bound = _claimed(plan, problem, certificate)
         leaders, events, normal = check_enumeration(plan, bound, work)
         return CheckResult(bound, score, leaders, events, 0, normal)
-    if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES, PERCENTILE, PLACES):
+    if problem.demand.scenarios != 1 and kind not in (FORMAT, THRESHOLDS, PLACES):
         raise CertificateError("certificates of this format prove questions of one RTT matrix only")
     if problem.limits and not problem.objective.minimises_mean and kind != THRESHOLDS:
         raise CertificateError("certificates prove limits only where the mean is minimised")
@@ -233,10 +221,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if kind == PLACES:
         return CheckResult(bound, score, *_check_places(problem, bound, certificate, work))
     if kind != FORMAT:
-        check: Callable[..., tuple[int, int, int]] = _check_measures
-        if kind != THRESHOLDS:
-            check = check_losses if kind == LOSSES else check_percentile
-        leaders, events, bounds = check(problem, bound, certificate, work)
+        leaders, events, bounds = _check_measures(problem, bound, certificate, work)
         ties = certificate.get("ties")
         if ties is None:
             return CheckResult(bound, score, leaders, events, bounds)
@@ -304,11 +289,6 @@ def _check_ties(
     bound = float(ties["bound"])
     if status_of(plan.found, plan.score, bound) is not Status.OPTIMAL:
         raise CertificateError(f"{bound!r} does not make the normal score {plan.score!r} the least")
-    if ties["format"] == LOSSES:
-        limit = plan.objective * (1 + 1 / _PARTS)
-        return bound, *check_losses(problem, bound, ties, work, limit=limit)[1:]
-    if ties["format"] == PERCENTILE:
-        return bound, *check_percentile(problem, bound, ties, work, value=plan.objective)[1:]
     if ties["format"] == THRESHOLDS:
         return bound, *check_measures(problem, bound, ties, work, ties=plan.objective)[1:]
     if ties["format"] != FORMAT:
@@ -358,6 +338,8 @@ def check_mean(
     rules = problem.rules
     try:
         claim = Claim(problem, bound, float(certificate["granularity"]))
+        sizes = len(rules.may_hold), len(claim.clients)
+        shared = [SharedMultipliers.read(one, *sizes) for one in certificate.get("shared", ())]
     except ValueError as flaw:
         raise CertificateError(str(flaw)) from None
     if [index(c) for c in certificate["clients"]] != claim.clients.tolist():
@@ -371,7 +353,7 @@ def check_mean(
         raise CertificateError("not exactly one proof for every site that may lead")
     events = bounds = 0
     for leader, proof in zip(leaders, proofs, strict=True):
-        replay = LeaderProof(claim, leader, work)
+        replay = LeaderProof(claim, leader, work, shared)
         replay.replay(proof["events"])
         events, bounds = events + replay.events, bounds + replay.bounds
     return len(proofs), events, bounds

@@ -18,18 +18,6 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = [
-    "Claim",
-    "ExactGrid",
-    "Integers",
-    "MeanQuestion",
-    "RoundedGrid",
-    "Scale",
-    "finest_bit",
-    "integers",
-    "wait_columns",
-]
-
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
 _GUARD_BITS = 64
@@ -149,10 +137,6 @@ class MeanQuestion(Protocol):
         """Return the term that the objective adds to the score under a leader; None: nothing."""
 
 
-_OF_RTTS = ("rank", "exact", "rounded")
-"""Cached properties of a claim that depend on the RTTs of its clients."""
-
-
 class Claim:
     """The problem, and a bound that is claimed of it.
 
@@ -166,9 +150,6 @@ class Claim:
         No configuration has an objective below it, it is claimed.
     granularity
         1: the claim rests on objectives being whole numbers; 0: it does not.
-    others
-        Other RTTs of the clients that the grids are to carry as well, of the same shape; see
-        :meth:`with_client_rtt`.
 
     Raises
     ------
@@ -196,13 +177,7 @@ class Claim:
         Whether the proofs of two leaders differ.
     """
 
-    def __init__(
-        self,
-        problem: MeanQuestion,
-        bound: float,
-        granularity: float,
-        others: Sequence[FloatArray] = (),
-    ) -> None:
+    def __init__(self, problem: MeanQuestion, bound: float, granularity: float) -> None:
         if not math.isfinite(bound):
             raise ValueError(f"the claimed bound {bound!r} is no number")
         demand, self.rules = problem.demand, problem.rules
@@ -213,7 +188,6 @@ class Claim:
         self.clients: IntArray = np.nonzero((near > 0) | (relay > 0))[0]
         self.scenario: IntArray = self.clients // demand.client_rtt.shape[1]
         self.client_rtt: FloatArray = demand.client_rtt.reshape(-1, demand.client_rtt.shape[2])
-        self._others = [other.reshape(self.client_rtt.shape) for other in others]
         self.scenario_rtt: FloatArray = demand.site_rtt
         self.near: FloatArray = near[self.clients]
         self.relay: FloatArray = relay[self.clients]
@@ -257,15 +231,6 @@ class Claim:
         if np.delete(added.nearest, self.clients, axis=0).any():
             raise ValueError("near reads of a client have prices, but no round trips")
         return added.nearest[self.clients]
-
-    def with_client_rtt(self, rtt: FloatArray) -> Claim:
-        """Return the claim with one of the `others` as the RTTs of the clients, on equal grids."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in _OF_RTTS}
-        copy = object.__new__(Claim)
-        copy.__dict__.update(kept)
-        copy._others = [self.client_rtt, *self._others]
-        copy.client_rtt = rtt.reshape(self.client_rtt.shape)
-        return copy
 
     def cases(self, leader: int) -> WaitCases | None:
         """Return the cases of the waits of a leader; None where it waits for m votes alone."""
@@ -368,7 +333,7 @@ class Claim:
     @cached_property
     def rounded(self) -> RoundedGrid | None:
         """The data for bounds in int64; None where the numbers are too large or too small."""
-        farthest = np.max([rtt.max(axis=1) for rtt in (self.client_rtt, *self._others)], axis=0)
+        farthest = self.client_rtt.max(axis=1)
         apart = float(self.scenario_rtt.max())
         reads = (self.near * farthest[self.clients] + self.relay * apart).sum()
         total = float(reads + (self.direct * farthest).sum() + self.quorum.sum() * apart)
@@ -394,7 +359,7 @@ class Claim:
 
     @cached_property
     def _rtt_bits(self) -> int:
-        return finest_bit(self.client_rtt, *self._others, self.scenario_rtt)
+        return finest_bit(self.client_rtt, self.scenario_rtt)
 
     @cached_property
     def _weight_bits(self) -> int:

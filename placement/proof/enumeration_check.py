@@ -23,8 +23,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.work import Work
 
-__all__ = ["FORMAT", "check_enumeration", "steps_of_enumeration"]
-
 FORMAT = "replica-placement/enumeration/1"
 
 _STEPS_OF_A_CONFIGURATION = 500

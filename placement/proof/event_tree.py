@@ -13,7 +13,7 @@ a list of events that narrow or split the state of its beginning until nothing i
   not vote.
 
 What is bounded, and by what, is a matter of the kind of proof
-(:mod:`placement.proof.leader_proof`, :mod:`placement.proof.losses`). Every bound has a
+(:mod:`placement.proof.leader_proof`, :mod:`placement.proof.measures_proof`). Every bound has a
 quick form in int64 that is rounded in the valid direction and, where that does not decide, an exact
 one.
 """
@@ -34,8 +34,6 @@ from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.support.work import Work
-
-__all__ = ["CELLS_PER_STEP", "EventTree", "State"]
 
 CELLS_PER_STEP = 32
 """Cells of clients × sites in int64 that count as one step, which is one in exact integers."""

@@ -36,8 +36,6 @@ from placement.support.checks import FloatArray
 from placement.support.entry_points import Group
 from placement.support.work import Work
 
-__all__ = ["CERTIFIERS", "FleetProof", "prove_fleet"]
-
 Certify = Callable[[PricedQuestion], Mapping[str, Any]]
 
 CERTIFIERS: Group[Certify] = Group(

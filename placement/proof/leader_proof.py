@@ -39,6 +39,9 @@ hold what the blocks of a family ask for, the largest over its families.
 (:mod:`placement.proof.costs.multipliers`). All its bounds then use the costs after them, under
 which no configuration costs more; a set of replicas costs what it did.
 
+*Shared multipliers.* A proof may close its state with multipliers of another leader, moved along
+(:mod:`placement.proof.costs.shared_multipliers`).
+
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
 do not. One evaluation so bounds both cases of every free site. Where that is too weak, L(I + j, O)
@@ -55,6 +58,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,11 +71,10 @@ from placement.proof.claim import Claim
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.multipliers import Betas, CostTransfers
 from placement.proof.costs.rounded_costs import RoundedCosts
+from placement.proof.costs.shared_multipliers import SharedMultipliers
 from placement.proof.event_tree import CELLS_PER_STEP, EventTree, State
 from placement.support.checks import FloatArray
 from placement.support.work import Work
-
-__all__ = ["LeaderProof"]
 
 Costs = RoundedCosts | ExactCosts
 
@@ -92,10 +95,18 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         ℓ; None when the leader does not matter.
     work
         Steps that may still be taken.
+    shared
+        Multipliers that leaders share, by their number in the certificate.
     """
 
-    def __init__(self, claim: Claim, leader: int | None, work: Work) -> None:
-        self.claim, self.leader = claim, leader
+    def __init__(
+        self,
+        claim: Claim,
+        leader: int | None,
+        work: Work,
+        shared: Sequence[SharedMultipliers] = (),
+    ) -> None:
+        self.claim, self.leader, self.shared = claim, leader, shared
         rules = claim.rules
         waits = None
         cases = None if leader is None else claim.cases(leader)
@@ -109,6 +120,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self._last_floors: tuple[Costs | None, frozenset[int], list[int]] = (None, frozenset(), [])
         self._intervals: dict[Costs, IntervalChoice] = {}
         self._exact_only = claim.rounded is None
+        self._adds_detours = False
         self._take(None, 1 if self._exact_only else CELLS_PER_STEP)
 
     @cached_property
@@ -141,8 +153,13 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
             yield self._exact, 1
             return
         quick = None if self._exact_only else self._rounded_bounds
+        self._adds_detours = False
         if quick is not None and quick.fits(*multipliers):
-            yield quick, CELLS_PER_STEP
+            yield quick, CELLS_PER_STEP  # detours take longer than all the rest
+            self._adds_detours = not len(multipliers.beta.clients)
+            if self._adds_detours:
+                yield quick, CELLS_PER_STEP
+        self._adds_detours = not len(multipliers.beta.clients)
         yield self._exact_bounds, 1
 
     def _wanted(
@@ -150,7 +167,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     ) -> tuple[float, list[int], list[int]]:
         free = self._free(state)
         fixed, rho = form.evaluation(state.inside, free, *multipliers, less)
-        if not len(multipliers.beta.clients):
+        if self._adds_detours:
             longer = self._detours(form, state)
             rho = [saved + more for saved, more in zip(rho, longer, strict=True)]
         return form.needed - fixed, rho, self._radius_costs(form, state)
@@ -211,7 +228,11 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     # --- reading -----------------------------------------------------------------------------
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
-        """Take new closest-assignment multipliers, or transfers of cost."""
+        """Take new closest-assignment multipliers, or transfers of cost, or shared multipliers."""
+        if event[0] == "shared":
+            if not self._closes(state, _MeanMultipliers(self._moved(event, number), self.beta)):
+                raise self._flaw(number, "the bound does not reach the claim")
+            return True
         if event[0] not in ("beta", "transfer"):
             return super()._other(event, number, state)
         entries = event[1]
@@ -227,6 +248,14 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         except ValueError as flaw:
             raise self._flaw(number, str(flaw)) from None
         return False
+
+    def _moved(self, event: Sequence[Any], number: int) -> FloatArray:
+        """Return shared multipliers, moved to this leader."""
+        entry, claim = index(event[1]), self.claim
+        if self.leader is None or claim.varies or not 0 <= entry < len(self.shared):
+            raise self._flaw(number, f"there are no shared multipliers {entry}")
+        fixed = claim.near * claim.client_rtt[claim.clients, self.leader]
+        return self.shared[entry].under(self.leader, claim.relay, fixed, claim.site_rtt)
 
     def _remember(self) -> Betas:
         return self.beta

@@ -58,8 +58,6 @@ from placement.model.constraints import GroupRule, Role, Rules, laminar
 from placement.model.site_families import FamilyCount, site_families
 from placement.support.checks import BoolArray
 
-__all__ = ["FORMAT", "check_no_plan"]
-
 FORMAT = "replica-placement/no-plan/1"
 
 

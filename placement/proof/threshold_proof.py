@@ -16,16 +16,14 @@ where r_cj >= 0 are the detours of :mod:`placement.proof.costs.detours`.
 For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s reaches its threshold;
 the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
 
-Which scenarios there are is a matter of the question: losses
-(:mod:`placement.proof.losses`), late operations and the mean
-(:mod:`placement.proof.late.late_proof`).
+Which scenarios there are is a matter of the question (:mod:`placement.proof.measures_proof`).
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Protocol, TypeVar
@@ -39,17 +37,6 @@ from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import EventTree, State
 from placement.support.checks import FloatArray
 from placement.support.work import Work
-
-__all__ = [
-    "NO_BETAS",
-    "BoundPart",
-    "ScenarioCosts",
-    "ThresholdProof",
-    "VotersProof",
-    "check_clients",
-    "prove_leaders",
-    "read_multipliers",
-]
 
 _WEIGHT_BITS = 120
 _MOST_BITS = 1000
@@ -275,48 +262,3 @@ def check_clients(certificate: Mapping[str, Any], clients: Sequence[int]) -> Non
     """Refuse a certificate that has multipliers of other clients than those that are counted."""
     if [index(c) for c in certificate["clients"]] != list(clients):
         raise CertificateError("the certificate counts other clients than the problem has")
-
-
-def prove_leaders(
-    certificate: Mapping[str, Any],
-    leaders: Sequence[int],
-    open_tree: Callable[[int, Mapping[str, Any] | None], ThresholdProof[Any]],
-) -> tuple[int, int, int]:
-    """Run the proof of every leader, or refuse.
-
-    Parameters
-    ----------
-    certificate
-        Its "proofs" have at most one entry for each leader.
-    leaders
-        Sites that may lead.
-    open_tree
-        Takes a leader and its entry (None: it has none), and returns the tree to run.
-
-    Returns
-    -------
-    tuple of int
-        How many leaders, events and bounds there were.
-
-    Raises
-    ------
-    CertificateError
-        When a step of a proof does not hold, or nothing is proved of a leader whose tree the
-        checker cannot close at once.
-    """
-    proofs: dict[int, Mapping[str, Any]] = {}
-    for proof in certificate["proofs"]:
-        leader = index(proof["leader"])
-        if leader in proofs:
-            raise CertificateError(f"two proofs for leader {leader}")
-        proofs[leader] = proof
-    events = bounds = 0
-    for leader in leaders:
-        given = proofs.get(leader)
-        tree = open_tree(leader, given)
-        if given is not None:
-            tree.run(given["events"], tree.start(leader))
-        elif not tree.closed_at_once(tree.start(leader)):
-            raise CertificateError(f"there is no proof for leader {leader}")
-        events, bounds = events + tree.events, bounds + tree.bounds
-    return len(leaders), events, bounds

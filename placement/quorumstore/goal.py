@@ -17,17 +17,6 @@ from placement.errors import InputError
 from placement.quorumstore.rules import check_member
 from placement.support.checks import BoolArray, FloatArray, IntArray, number
 
-__all__ = [
-    "Goal",
-    "Metrics",
-    "Target",
-    "ThresholdLimits",
-    "judged_thresholds",
-    "stages",
-    "tie_order_of_equals",
-]
-
-
 _SLACK = 1.0 + 1e-12
 """Loosens limits found by a division, so that rounding never cuts off a tie."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from placement.quorumstore.problem import QuorumProblem
 
-__all__ = ["structural_reasons"]
-
 
 def structural_reasons(
     problem: QuorumProblem,

@@ -22,15 +22,6 @@ from placement.quorumstore.problem import CountArray, QuorumProblem
 from placement.quorumstore.rules import LossScope, Redirect
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = [
-    "SortedSets",
-    "full_replication_bound",
-    "loss_thresholds",
-    "metrics",
-    "threshold",
-    "worst_thresholds",
-]
-
 _CELLS = 1_000_000
 """Latencies of scenarios looked at together."""
 

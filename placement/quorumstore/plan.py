@@ -26,8 +26,6 @@ from placement.support.status import (
     status_of,
 )
 
-__all__ = ["LossEffect", "QuorumConfiguration", "QuorumPlan", "SiteLatency", "evaluate"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class QuorumConfiguration:

@@ -31,8 +31,6 @@ from placement.support.work import Work, large_count
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["MOST_REQUESTS", "CountArray", "QuorumProblem", "site_requests", "whole_counts"]
-
 CountArray = npt.NDArray[np.int64]
 
 MOST_REQUESTS = 2**48

@@ -33,20 +33,6 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
 from placement.support.work import WORK, Work
 
-__all__ = [
-    "BY_RULES",
-    "GROWS",
-    "MOST_STEPS",
-    "RefutationTree",
-    "ScenarioBounds",
-    "SetAccount",
-    "code_of",
-    "grown",
-    "prove_bound",
-    "refutation_tree",
-    "replay",
-]
-
 GROWS, BY_RULES = 0, 1
 """Numbers of a prefix that grows on, and of one that breaks the rules about regions."""
 

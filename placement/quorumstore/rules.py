@@ -15,8 +15,6 @@ from placement.errors import InputError
 from placement.support import checks
 from placement.support.checks import number
 
-__all__ = ["LossScope", "Redirect", "StoreRules", "check_member"]
-
 _DENOMINATOR = 10**6
 """Percentiles are read as the closest fraction with at most this denominator."""
 

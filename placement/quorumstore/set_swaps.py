@@ -18,8 +18,6 @@ from placement.quorumstore.plan import QuorumConfiguration
 from placement.quorumstore.problem import QuorumProblem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["BestSet", "swap_neighbours"]
-
 _BATCH = 2_000
 """Sets times scenarios that are evaluated at once."""
 

@@ -12,8 +12,6 @@ from placement.report.charts.html_tables import data_table, facts, percent, reas
 from placement.report.charts.markup import Markup, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 
-__all__ = ["FleetDocument", "fleet_sections"]
-
 _SHOWN = 12
 """Limits in the chart, and databases in the first table."""
 

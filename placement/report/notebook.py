@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from placement.report.charts.markup import clipped, tag
 
-__all__ = ["facts_table"]
-
 _LONGEST = 400
 """Most characters of a cell; names can be of any length."""
 

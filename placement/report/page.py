@@ -6,10 +6,9 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from placement.errors import InputError
 from placement.model.configuration import Configuration
@@ -19,35 +18,11 @@ from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.fleet_page import FleetDocument, fleet_sections
 from placement.report.result_file import Results, looks_like_results, read_results
+from placement.report.results_page import PlanTable, results_sections
 from placement.support.work import WORK
 
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
-
-__all__ = ["PlanTable", "Source", "load_source", "page", "page_of", "sections_of", "style_sheet"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlanTable:
-    """Comparison or sweep as it stands in a file: its rows, and the question in words.
-
-    `columns` are the figures of a comparison that brings its own, key and header.
-    """
-
-    rows: Sequence[Mapping[str, Any]]
-    about: str = ""
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """Title of the page, by the columns of the rows."""
-        columns = self.rows[0] if self.rows and not self.columns else {"method": ""}
-        if "change" in columns:
-            return "Latency against cost"
-        if "protocol" in columns:
-            return "Protocols compared"
-        return "Methods compared" if "method" in columns else "How many replicas"
-
 
 Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable | FleetDocument
 """Content of a file that a report can show."""
@@ -92,7 +67,6 @@ def _data(source: Source) -> object:
 
 def sections_of(source: Source, today: Configuration | None = None) -> list[Markup]:
     """Return the sections of a page; those of a plan with the bill of `today`."""
-    from placement.report import results_page as tables
     from placement.report.plan_page import plan_sections
     from placement.report.quorum_page import quorum_sections
 
@@ -103,15 +77,8 @@ def sections_of(source: Source, today: Configuration | None = None) -> list[Mark
     if isinstance(source, FleetDocument):
         return fleet_sections(source)
     if isinstance(source, Results):
-        return tables.results_sections(source)
-    if source.columns:
-        return tables.figures_sections(source.rows, source.columns, source.about)
-    made = {
-        "Latency against cost": tables.frontier_sections,
-        "Protocols compared": tables.protocol_sections,
-        "How many replicas": tables.sweep_sections,
-    }.get(source.title, tables.comparison_sections)
-    return made(source.rows, source.about)
+        return results_sections(source)
+    return source.sections()
 
 
 def _checked_if_quick(plan: Plan) -> Plan:
@@ -179,12 +146,9 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
             "placement compare, sweep, pareto, fleet or online",
         )
     if rows and not ({"method", "voters", "protocol"} & set(rows[0])):
-        raise InputError(
-            "rows that are neither a comparison nor a sweep",
-            source=os.fspath(path),
-            value=sorted(rows[0]),
-            expected="the columns 'method', or 'replicas' and 'voters'",
-        )
+        words = "rows that are neither a comparison nor a sweep"
+        expected = "the columns 'method', or 'replicas' and 'voters'"
+        raise InputError(words, source=os.fspath(path), value=sorted(rows[0]), expected=expected)
     return PlanTable(rows, about, columns)
 
 
@@ -201,7 +165,7 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
         What the button "Download the data" gives; None: no button.
     """
     style = style_sheet()
-    script = _asset("script.js")
+    script = report_script()
     body: list[Child] = [
         tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
         tag(
@@ -241,6 +205,11 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
 def style_sheet() -> str:
     """Return the style of every page, with the colours of the roles."""
     return _asset("style.css").replace("/* palette */", _palette())
+
+
+def report_script() -> str:
+    """Return the script of every page: tables, map and theme."""
+    return _asset("script.js")
 
 
 def _asset(name: str) -> str:

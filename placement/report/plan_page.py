@@ -10,7 +10,6 @@ import numpy as np
 
 from placement.evaluation.bill import bill_of, bill_tables
 from placement.evaluation.rules_of_thumb import RuleOfThumb, rules_of_thumb
-from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan, evaluate
@@ -24,23 +23,13 @@ from placement.report.charts.html_tables import (
     percent,
     reasons,
     section,
+    value_table,
 )
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.map.svg_map import map_section
 from placement.support.status import Status
-
-__all__ = [
-    "Baseline",
-    "baseline_names",
-    "baselines",
-    "distinct_baselines",
-    "failure_levels",
-    "latency_shares",
-    "plan_sections",
-    "value_words",
-]
-
+from placement.text.plans import failover_sentence, failures_table, leader_tables, operation_tables
 
 # --- before and after: latency under the leaders that people choose without a model ------------
 
@@ -73,7 +62,7 @@ def baselines(plan: Plan) -> tuple[Baseline, ...]:
     for choice in rules_of_thumb(plan.problem, configuration):
         if choice.leader is not None:
             other = dataclasses.replace(configuration, leader=index[choice.leader])
-            rows = evaluate(plan.problem, other).per_client
+            rows = evaluate(plan.problem, other).client_rows
             found.append(Baseline(choice, tuple(row.latency for row in rows)))
     return tuple(found)
 
@@ -123,7 +112,7 @@ def latency_shares(
 
 _HEAVIEST = 20
 
-_STATUS = {
+STATUS_WORDS = {
     Status.OPTIMAL: "optimal: proven, no plan is better",
     Status.FEASIBLE: "feasible: obeys all constraints",
     Status.INFEASIBLE: "infeasible: proven, there is no plan",
@@ -147,7 +136,8 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
             sections.append(_leaders(plan))
         if plan.tells_losses:
             sections.append(_failures(plan))
-        sections.append(_operations(plan))
+        tables = map(value_table, operation_tables(plan))
+        sections.append(section("operations", "Latency of each operation", *tables))
     sections.append(_background(plan))
     return sections
 
@@ -159,7 +149,7 @@ def _values(plan: Plan) -> list[Markup]:
     tables = plan.problem.objective.tables(plan.problem, plan.configuration)
     if not tables:
         return []
-    return [section("tail", f"The {plan.problem.objective.describe()}", *_shown_tables(tables))]
+    return [section("tail", "Measures", *map(value_table, tables))]
 
 
 def _moves(plan: Plan) -> list[Markup]:
@@ -168,7 +158,7 @@ def _moves(plan: Plan) -> list[Markup]:
     if moves is None:
         return []
     said = tag("p", {"class": "note"}, moves_sentence(moves))
-    return [section("moves", "How to get there", said, *_shown_tables(move_tables(moves)))]
+    return [section("moves", "How to get there", said, *map(value_table, move_tables(moves)))]
 
 
 def _summary(plan: Plan) -> Markup:
@@ -180,24 +170,7 @@ def _summary(plan: Plan) -> Markup:
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
     worst = plan.failures.worst if plan.tells_losses else None
-    pairs = [
-        *_headline(plan),
-        ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
-        ("Leader", plan.leader, f"waits {milliseconds(plan.quorum_wait)} for its quorum")
-        if plan.leader is not None and plan.commits
-        else ("Leader", plan.leader or "none", "" if plan.leader else "no operation needs one"),
-        (
-            "Gap",
-            percent(plan.gap),
-            plan.claim
-            if plan.claim
-            else (plan.bare_proof or "proven optimal")
-            if plan.status is Status.OPTIMAL
-            else "at most this much could be saved"
-            if math.isfinite(plan.gap)
-            else "no bound was proven",
-        ),
-    ]
+    pairs = plan_figures(plan)
     if worst is not None:
         pairs.append(
             (
@@ -228,16 +201,24 @@ def _summary(plan: Plan) -> Markup:
     )
 
 
-def _headline(plan: Plan) -> list[tuple[str, str, str]]:
-    """Return the value that is minimised as a figure at the top; nothing for the mean latency."""
+def plan_figures(plan: Plan) -> list[tuple[str, str, str]]:
+    """Return the figures at the top, each with its name and a remark, of a plan that was found."""
     goal, problem = plan.problem.objective, plan.problem
-    if not goal.headline(problem):
-        return []
-    value = goal.in_ms(problem, plan.objective)
-    return [(goal.describe(), value_words(problem, value), "what this plan minimises")]
+    pairs = []
+    if goal.headline(problem):
+        said = _value_words(problem, goal.in_ms(problem, plan.objective))
+        pairs.append((goal.headline(problem), said, "what this plan minimises"))
+    pairs.append(("Mean latency", milliseconds(plan.mean_latency), "over all operations"))
+    waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum" if plan.commits else ""
+    pairs.append(("Leader", plan.leader or "none", waits if plan.leader else "none is needed"))
+    proof = "at most this much could be saved" if math.isfinite(plan.gap) else "no bound was proven"
+    if plan.status is Status.OPTIMAL:
+        proof = plan.bare_proof or "proven optimal"
+    pairs.append(("Gap", percent(plan.gap), plan.claim or proof))
+    return pairs
 
 
-def value_words(problem: Problem, value: float) -> str:
+def _value_words(problem: Problem, value: float) -> str:
     """Return a value that is minimised with its unit."""
     goal = problem.objective
     if not math.isfinite(value):
@@ -250,12 +231,34 @@ def _status(plan: Plan) -> str:
     """Return the status in words; of a plan from a file, whose word its proof is."""
     if plan.claim:
         return f"{plan.status.value}: {plan.claim}"
-    said = _STATUS[plan.status]
+    said = STATUS_WORDS[plan.status]
     return f"{said} ({plan.bare_proof})" if plan.bare_proof else said
 
 
+def clients_table(plan: Plan, others: Sequence[Baseline] = ()) -> Markup:
+    """Return the table of all clients, with their latency under other leaders beside it."""
+    rows = plan.client_rows
+    total = sum(row.operations for row in rows) or 1.0
+    led = not plan.problem.demand.leaderless
+    return data_table(
+        f"All {len(rows)} clients",
+        [
+            {
+                "Client": row.client,
+                "Operations, %": 100 * row.operations / total,
+                "Nearest replica": row.nearest,
+                "RTT to it, ms": row.to_nearest,
+                **({"RTT to leader, ms": row.to_leader} if led else {}),
+                "Mean latency, ms": row.latency,
+                **{f"with {baseline_names(b)}, ms": b.per_client[c] for b in others},
+            }
+            for c, row in enumerate(rows)
+        ],
+    )
+
+
 def _clients(plan: Plan) -> Markup:
-    rows, others = plan.per_client, baselines(plan)
+    rows, others = plan.client_rows, baselines(plan)
     heaviest = sorted(range(len(rows)), key=lambda c: -rows[c].operations)[:_HEAVIEST]
     weight = [row.operations for row in rows]
     series = [Series("this plan", latency_shares([r.latency for r in rows], weight), "plan")]
@@ -290,23 +293,7 @@ def _clients(plan: Plan) -> Markup:
         unit="ms",
         name="clients",
     )
-    total = sum(weight) or 1.0
-    led = not plan.problem.demand.leaderless
-    table = data_table(
-        f"All {len(rows)} clients",
-        [
-            {
-                "Client": row.client,
-                "Operations, %": 100 * row.operations / total,
-                "Nearest replica": row.nearest,
-                "RTT to it, ms": row.to_nearest,
-                **({"RTT to leader, ms": row.to_leader} if led else {}),
-                "Mean latency, ms": row.latency,
-                **{f"with {baseline_names(b)}, ms": b.per_client[c] for b in others},
-            }
-            for c, row in enumerate(rows)
-        ],
-    )
+    table = clients_table(plan, others)
     same = None
     if not different and plan.leader is not None:
         same = tag("p", {"class": "note"}, "The baseline rules choose the same leader as this "
@@ -330,21 +317,8 @@ def _leaders(plan: Plan) -> Markup:
         caption="Mean latency with each voter as leader, replicas and voters unchanged",
         name="leaders",
     )
-    naive = rules_of_thumb(plan.problem, plan.configuration) if plan.configuration else ()
-    table = data_table(
-        "Leaders chosen by baseline rules",
-        [
-            {
-                "Rule": one.strategy,
-                "Leader": one.leader or "–",
-                "Mean latency, ms": one.mean_latency,
-                "Over this plan, %": one.overhead,
-                "Remark": one.why,
-            }
-            for one in naive
-        ],
-    )
-    return section("leaders", "Ranking of leaders", picture, table)
+    rules = leader_tables(plan)[1:]
+    return section("leaders", "Ranking of leaders", picture, *map(value_table, rules))
 
 
 def _failures(plan: Plan) -> Markup:
@@ -390,80 +364,10 @@ def _failures(plan: Plan) -> Markup:
                     name="failures",
                 )
             )
-        rows: list[TableRow] = [
-            {
-                "Lost": row.lost,
-                "Serves on": "yes" if row.survives else "no",
-                "Leader then (best choice)": row.leader or "–",
-                "Mean latency, ms": row.mean_latency,
-                "Over normal, %": row.overhead,
-                "Worst leader": row.worst_leader or "–",
-                "Mean latency then, ms": row.worst_latency,
-            }
-            for row in found.each
-        ]
-        parts.append(data_table(f"Loss of any {found.describe().removesuffix(' is lost')}", rows))
+        parts.append(value_table(failures_table(found, whole=True)))
         if single and found.failover:
-            order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
-            parts.append(
-                tag("p", None, f"If the leader’s site is lost, voters should take over in this "
-                    f"order: {order}.")
-            )  # fmt: skip
+            parts.append(tag("p", None, failover_sentence(found)))
     return section("failures", "What each loss does", parts)
-
-
-def _operations(plan: Plan) -> Markup:
-    return section(
-        "operations",
-        "Latency of each operation",
-        data_table(
-            "Kinds of operations",
-            [
-                {
-                    "Operation": row.operation,
-                    "Share, %": 100 * row.share,
-                    "Mean latency, ms": row.latency,
-                }
-                for row in plan.per_operation
-            ],
-        ),
-        *_waits(plan),
-    )
-
-
-def _waits(plan: Plan) -> list[Child]:
-    """Return the tables of parts and waits; nothing where the four coefficients say all."""
-    if not plan.problem.demand.has_waits:
-        return []
-    return [
-        data_table(
-            "What the latency of an operation is the sum of, ms",
-            [
-                {
-                    "Operation": row.operation,
-                    "To nearest": row.to_nearest,
-                    "To leader": row.to_leader,
-                    "Waiting": row.waiting,
-                    "Constant": row.constant,
-                }
-                for row in plan.parts
-            ],
-        ),
-        data_table(
-            "Waits, one round each",
-            [
-                {
-                    "Operation": row.operation,
-                    "Wait": row.wait,
-                    "Mean, ms": row.latency,
-                    "Most often last": row.last,
-                    "Share, %": 100 * row.last_share,
-                    "With one answer fewer, ms": row.one_fewer,
-                }
-                for row in plan.waits
-            ],
-        ),
-    ]
 
 
 def _background(plan: Plan) -> Markup:
@@ -495,19 +399,6 @@ def _bill_section(plan: Plan, today: Configuration | None = None) -> list[Markup
     if plan.bill.source:
         said += f" Prices: {plan.bill.source}."
     note = tag("p", {"class": "note"}, said)
-    return [section("bill", "What it costs", note, *_shown_tables(bill_tables(plan.bill, before)))]
-
-
-def _shown_tables(tables: Sequence[ValueTable]) -> list[Markup]:
-    """Return tables of values as tables of a page."""
     return [
-        data_table(
-            one.title,
-            [
-                dict(zip((column.name for column in one.columns), row, strict=True))
-                for row in one.rows
-            ],
-            mark=() if one.chosen is None else (one.chosen,),
-        )
-        for one in tables
+        section("bill", "What it costs", note, *map(value_table, bill_tables(plan.bill, before)))
     ]

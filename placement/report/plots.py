@@ -24,7 +24,8 @@ import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
 from placement.report.charts.markup import Markup, clipped, join
-from placement.report.page import PlanTable, sections_of, style_sheet
+from placement.report.page import sections_of, style_sheet
+from placement.report.results_page import PlanTable
 from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
-
-__all__ = ["FORMATS", "check_picture", "pictures_of", "plot_table", "save_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 """Formats of pictures, by the end of the file's name."""
@@ -110,12 +109,8 @@ def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:
 
     target = Path(path)
     if target.suffix.lower().lstrip(".") not in FORMATS:
-        raise InputError(
-            "unknown picture format",
-            field="plot",
-            value=str(path),
-            expected="a name that ends in " + ", ".join(f".{name}" for name in FORMATS),
-        )
+        expected = "a name that ends in " + ", ".join(f".{name}" for name in FORMATS)
+        raise InputError("unknown picture format", field="plot", value=str(path), expected=expected)
     _figure(_WIDTH)
     return check_file(target, force=force)
 
@@ -237,7 +232,7 @@ class _Painter:
             self._element(sample, [], self._root, replace(inside, width=36.0))
             self._words("".join(name.itertext()), replace(inside, x=_EDGE + 44), self._root)
         else:
-            weight = "600" if block.tag == "figcaption" else "400"
+            weight = "700" if block.tag == "figcaption" else "400"
             self._words("".join(block.itertext()), inside, {**self._root, "font-weight": weight})
 
     def _sea(self, y: float, height: float) -> Patch:

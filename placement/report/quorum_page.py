@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
+from placement.io.formats.document import finite
 from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.html_tables import data_table, facts, reasons, section
 from placement.report.charts.markup import Markup
 from placement.support.status import Status
-
-__all__ = ["quorum_sections"]
 
 
 def quorum_sections(plan: QuorumPlan) -> list[Markup]:
@@ -43,8 +40,8 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
         [
             {
                 "Lost": "+".join(effect.lost) or "(nothing)",
-                "Reads, ms": _finite(effect.read_threshold),
-                "Writes, ms": _finite(effect.write_threshold),
+                "Reads, ms": finite(effect.read_threshold),
+                "Writes, ms": finite(effect.write_threshold),
             }
             for effect in plan.losses
         ],
@@ -67,7 +64,3 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
         section("losses", "Losses", losses),
         section("sites", "Sites with requests", sites),
     ]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

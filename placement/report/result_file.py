@@ -17,24 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.formats.document import parse_json
 from placement.io.formats.files import check_input, read_input
-
-__all__ = [
-    "FORMAT",
-    "SUFFIXES",
-    "VERSION",
-    "Results",
-    "best_known",
-    "contradictions",
-    "families",
-    "intact",
-    "looks_like_results",
-    "read_results",
-    "row_gap",
-    "time_ratio",
-]
 
 FORMAT = "replica-placement benchmark results"
 VERSION = 1
@@ -126,33 +111,17 @@ def read_results(path: str | os.PathLike[str]) -> Results:
             rows.pop(key, None)  # the last one counts, and stands where it was written
             rows[key] = value
         else:
-            raise InputError(
-                "not a line of results",
-                source=where,
-                field="kind",
-                value=kind,
-                expected="'run' or 'row'",
-            )
+            raise refused(where, "kind", "not a line of results", kind, "'run' or 'row'")
     return Results(tuple(runs), tuple(rows.values()), len(data) - whole, source)
 
 
 def _check_run(value: Mapping[str, Any], where: str) -> None:
     if value.get("format") != FORMAT:
-        raise InputError(
-            "not a file of benchmark results",
-            source=where,
-            field="format",
-            value=value.get("format"),
-            expected=repr(FORMAT),
-        )
+        words = "not a file of benchmark results"
+        raise refused(where, "format", words, value.get("format"), repr(FORMAT))
     if value.get("version") != VERSION:
-        raise InputError(
-            "written by another version of this program",
-            source=where,
-            field="version",
-            value=value.get("version"),
-            expected=str(VERSION),
-        )
+        words = "written by another version of this program"
+        raise refused(where, "version", words, value.get("version"), str(VERSION))
 
 
 def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
@@ -189,9 +158,7 @@ def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) ->
     return max(0.0, (float(value) - bound) / abs(float(value)))
 
 
-def families(
-    rows: Sequence[Mapping[str, Any]],
-) -> list[tuple[str, list[Mapping[str, Any]]]]:
+def families(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     """Split solved cells into families of questions that were put to the same methods.
 
     Within a family a median over all questions compares like with like; over a whole file it would

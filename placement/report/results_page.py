@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from placement.report.charts.html_tables import (
@@ -29,15 +30,6 @@ from placement.report.result_file import (
 )
 from placement.support.status import OPTIMALITY_TOLERANCE
 
-__all__ = [
-    "comparison_sections",
-    "figures_sections",
-    "frontier_sections",
-    "protocol_sections",
-    "results_sections",
-    "sweep_sections",
-]
-
 _PROVEN = ("optimal", "infeasible")
 
 
@@ -59,9 +51,6 @@ def results_sections(results: Results) -> list[Markup]:
     ]
     if solved:
         sections.append(_all_rows(solved, known))
-    scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
-    if scripts:
-        sections.append(_scripts(scripts))
     sections.append(_conditions(results))
     return sections
 
@@ -169,22 +158,7 @@ def _all_rows(
                 "Reason": row.get("reason", ""),
             }
         )
-    return section(
-        "cells",
-        "Every cell",
-        data_table(f"{len(rows):,} cells", table, digits=3),
-    )
-
-
-def _scripts(rows: Sequence[Mapping[str, Any]]) -> Markup:
-    parts: list[Child] = []
-    for row in rows:
-        parts.append(tag("h3", None, str(row["label"])))
-        parts.append(tag("p", None, f"{row['outcome']} in {row.get('wall_seconds', 0):.1f} s. ",
-                         row.get("reason", "")))  # fmt: skip
-        if row.get("stdout"):
-            parts.append(tag("pre", {"tabindex": "0"}, str(row["stdout"])))
-    return section("scripts", "Programs", parts)
+    return section("cells", "Every cell", data_table(f"{len(rows):,} cells", table, digits=3))
 
 
 def _conditions(results: Results) -> Markup:
@@ -220,6 +194,47 @@ def _conditions(results: Results) -> Markup:
 # --- tables of compare and sweep ---------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class PlanTable:
+    """Comparison or sweep as it stands in a file: its rows, and the question in words.
+
+    `columns` are the figures of a comparison that brings its own, key and header.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    about: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Title of the page, by the columns of the rows."""
+        return self._kind[0]
+
+    @property
+    def _kind(self) -> tuple[str, Callable[[PlanTable], list[Child]]]:
+        given = self.rows[0] if self.rows and not self.columns else {"method": ""}
+        if "change" in given:
+            return "Latency against cost", _frontier
+        if "protocol" in given:
+            return "Protocols compared", _protocols
+        if self.columns:
+            return "Methods compared", _figures
+        return (
+            ("Methods compared", _methods_compared)
+            if "method" in given
+            else ("How many replicas", _sweep)
+        )
+
+    def sections(self) -> list[Markup]:
+        """Return the sections of the page: the question, charts, and the table."""
+        title, content = self._kind
+        if not self.rows:
+            return [section("answer", "No results", tag("p", {"class": "badge unknown"},
+                                                        "The table has no row."))]  # fmt: skip
+        asked = tag("p", {"class": "question"}, f"Asked: {self.about}.") if self.about else None
+        return [section("answer", title, asked, content(self))]
+
+
 def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
@@ -238,132 +253,73 @@ def _cells(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> lis
     return [{heading: cell(row, key) for heading, key in columns.items()} for row in rows]
 
 
-def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
-    """Return the sections of a comparison of methods, one row each.
-
-    Parameters
-    ----------
-    rows
-        As :func:`placement.compare` gives them: method, status, mean_latency, gap, seconds, reason…
-    about
-        The question in words.
-    """
-    if not rows:
-        return [section("answer", "No results", tag("p", {"class": "badge unknown"},
-                                                    "The comparison has no row."))]  # fmt: skip
+def _methods_compared(table: PlanTable) -> list[Child]:
+    """Return the charts and the table of :func:`placement.compare`: one row per method."""
     found = sorted(
-        (row for row in rows if math.isfinite(_number(row.get("mean_latency")))),
+        (row for row in table.rows if math.isfinite(_number(row.get("mean_latency")))),
         key=lambda row: (_number(row["mean_latency"]), _number(row.get("seconds"))),
     )
-    content: list[Child] = [tag("p", {"class": "question"}, f"Asked: {about}.") if about else None]
-    if found:
-        content += [
-            bars(
-                [
-                    Bar(str(row["method"]), _number(row["mean_latency"]),
-                        f"{_number(row['mean_latency']):,.2f} ms, "
-                        f"gap {percent(_number(row.get('gap')))}",
-                        "plan" if row.get("status") == "optimal" else "client")
-                    for row in found
-                ]
-                + [
-                    Bar(str(row["method"]), math.nan, str(row.get("status", "")))
-                    for row in rows if row not in found
-                ],
-                caption="Mean latency, and gap to the best bound: proven optima in blue",
-                name="latency",
-            ),
-            bars(
-                [
-                    Bar(str(row["method"]), _number(row.get("seconds")),
-                        duration(_number(row.get("seconds"))), "voter")
-                    for row in found
-                ],
-                caption="Wall time, on a logarithmic scale",
-                name="time",
-                logarithmic=True,
-            ),
-        ]  # fmt: skip
+    latency = [
+        Bar(str(row["method"]), _number(row["mean_latency"]),
+            f"{_number(row['mean_latency']):,.2f} ms, gap {percent(_number(row.get('gap')))}",
+            "plan" if row.get("status") == "optimal" else "client")
+        for row in found
+    ]  # fmt: skip
+    latency += [
+        Bar(str(row["method"]), math.nan, str(row.get("status", "")))
+        for row in table.rows
+        if row not in found
+    ]
+    times = [
+        Bar(str(row["method"]), _number(row.get("seconds")),
+            duration(_number(row.get("seconds"))), "voter")
+        for row in found
+    ]  # fmt: skip
     # A percentile, or a price in the objective: then gaps are not about the mean.
     other = any(_number(row.get("objective")) != _number(row.get("score")) for row in found)
-    content.append(
-        data_table(
-            "Methods",
-            _cells(
-                rows,
-                {"Method": "method", "Status": "status"}
-                | ({"Objective": "objective"} if other else {})
-                | {"Mean latency, ms": "mean_latency", "Gap, %": "gap%", "Own gap, %": "own_gap%",
-                   "Seconds": "seconds", "Leader": "leader", "Replicas": "replicas",
-                   "Reason": "reason"},
-            ),
-            digits=4,
-        )
-    )  # fmt: skip
-    return [section("answer", "Methods compared", content)]
+    columns = {
+        "Method": "method", "Status": "status", **({"Objective": "objective"} if other else {}),
+        "Mean latency, ms": "mean_latency", "Gap, %": "gap%", "Own gap, %": "own_gap%",
+        "Seconds": "seconds", "Leader": "leader", "Replicas": "replicas", "Reason": "reason",
+    }  # fmt: skip
+    charts: list[Child] = [
+        bars(latency, caption="Mean latency, and gap to the best bound: proven optima in blue",
+             name="latency"),
+        bars(times, caption="Wall time, on a logarithmic scale", name="time", logarithmic=True),
+    ]  # fmt: skip
+    rows = data_table("Methods", _cells(table.rows, columns), digits=4)
+    return [*(charts if found else ()), rows]
 
 
-def figures_sections(
-    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], about: str = ""
-) -> list[Markup]:
-    """Return the section of a comparison with its own figures, as ``placement online`` writes.
-
-    Parameters
-    ----------
-    rows
-        One per method: ``method``, ``status`` and the figures.
-    columns
-        Key of each figure with its header; the first one is drawn as bars.
-    about
-        The question in words.
-    """
-    first, header = next(iter(columns.items()))
-    drawn = [(str(row.get("method", "")), _number(row.get(first))) for row in rows]
+def _figures(table: PlanTable) -> list[Child]:
+    """Return the bars and the table of a comparison with its own figures (``lab online``)."""
+    first, header = next(iter(table.columns.items()))
+    drawn = [(str(row.get("method", "")), _number(row.get(first))) for row in table.rows]
+    columns = {"Method": "method", "Status": "status"}
+    columns |= {head: key for key, head in table.columns.items()}
     return [
-        section(
-            "answer",
-            "Methods compared",
-            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
-            bars(
-                [
-                    Bar(name, value, f"{value:.2f}", "voter")
-                    for name, value in drawn
-                    if math.isfinite(value)
-                ],
-                caption=header,
-                name="figures",
-            ),
-            data_table(
-                "Methods",
-                _cells(
-                    rows,
-                    {"Method": "method", "Status": "status"}
-                    | {head: key for key, head in columns.items()},
-                ),
-                digits=3,
-            ),
-        )
+        bars(
+            [Bar(name, v, f"{v:.2f}", "voter") for name, v in drawn if math.isfinite(v)],
+            caption=header,
+            name="figures",
+        ),
+        data_table("Methods", _cells(table.rows, columns), digits=3),
     ]
 
 
-def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
-    """Return the sections of a sweep over numbers of replicas and voters.
+def _is_valued(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the objective is not the mean latency."""
+    return any(
+        _number(row.get("value")) != _number(row.get("mean_latency"))
+        for row in rows
+        if math.isfinite(_number(row.get("value")))
+    )
 
-    Parameters
-    ----------
-    rows
-        As :func:`placement.sweep` gives them: replicas, voters, status, mean_latency, value, gain,
-        gap, seconds…
-    about
-        The question in words.
-    """
-    if not rows:
-        return [section("answer", "No results", tag("p", {"class": "badge unknown"},
-                                                    "The sweep has no row."))]  # fmt: skip
+
+def _sweep(table: PlanTable) -> list[Child]:
+    """Return the curves and the table of :func:`placement.sweep`: replicas and voters."""
+    rows, valued = table.rows, _is_valued(table.rows)
     by_voters = _by(rows, lambda row: row["voters"])
-    # The objective, if it is not the mean latency.
-    valued = any(row.get("value", row.get("mean_latency")) != row.get("mean_latency")
-                 for row in rows if math.isfinite(_number(row.get("value"))))  # fmt: skip
 
     def drawn(column: str, factor: float = 1.0) -> list[Series]:
         """Return a line for each number of voters; cells without a proof are hollow."""
@@ -384,48 +340,32 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             found.append(Series(name, tuple(point for point, _ in points), unproven=bare))
         return found
 
+    charts = [
+        ("value", "Objective of the best plan", "ms", "objective"),
+        ("mean_latency", "Mean latency of the best plan", "ms", "latency"),
+        ("gain", "What one more replica brings", "ms less", "gain"),
+        ("gap", "Gap of each cell", "gap, %", ""),
+        ("seconds", "Time of each cell", "seconds (logarithmic)", ""),
+    ]
+    columns = {
+        "Replicas": "replicas", "Voters": "voters", "Status": "status",
+        "Mean latency, ms": "mean_latency", **({"Objective, ms": "value"} if valued else {}),
+        "Gain, ms": "gain", "Gap, %": "gap%", "Cost": "cost", "Seconds": "seconds",
+        "Leader": "leader", "Sites": "replica_sites", "Reason": "reason",
+    }  # fmt: skip
     return [
-        section(
-            "answer",
-            "By number of replicas",
-            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
-            lines(drawn("value"), caption="Objective of the best plan",
-                  x_label="replicas", y_label="ms", name="objective") if valued else None,
-            lines(drawn("mean_latency"), caption="Mean latency of the best plan",
-                  x_label="replicas", y_label="ms", name="latency"),
-            lines(drawn("gain"), caption="What one more replica brings", x_label="replicas",
-                  y_label="ms less", name="gain"),
-            lines(drawn("gap", 100.0), caption="Gap of each cell", x_label="replicas",
-                  y_label="gap, %"),
-            lines(drawn("seconds"), caption="Time of each cell", x_label="replicas",
-                  y_label="seconds (logarithmic)", logarithmic=True),
-            data_table(
-                "Cells",
-                _cells(
-                    rows,
-                    {"Replicas": "replicas", "Voters": "voters", "Status": "status",
-                     "Mean latency, ms": "mean_latency"}
-                    | ({"Objective, ms": "value"} if valued else {})
-                    | {"Gain, ms": "gain", "Gap, %": "gap%", "Cost": "cost", "Seconds": "seconds",
-                       "Leader": "leader", "Sites": "replica_sites", "Reason": "reason"},
-                ),
-                digits=4,
-            ),
-        )
+        *(
+            lines(drawn(column, 100.0 if column == "gap" else 1.0), caption=caption,
+                  x_label="replicas", y_label=unit, name=name, logarithmic=column == "seconds")
+            for column, caption, unit, name in charts[0 if valued else 1 :]
+        ),
+        data_table("Cells", _cells(rows, columns), digits=4),
     ]  # fmt: skip
 
 
-def frontier_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
-    """Return the sections of a frontier: its staircase, and what changes from point to point.
-
-    Parameters
-    ----------
-    rows
-        As :func:`placement.pareto` gives them: cost, mean_latency, value, status, leader, change…
-    about
-        The question in words, with currency and prices.
-    """
-    valued = any(_number(row.get("value")) != _number(row.get("mean_latency")) for row in rows)
+def _frontier(table: PlanTable) -> list[Child]:
+    """Return the staircase of :func:`placement.pareto`, and what changes from point to point."""
+    rows, valued = table.rows, _is_valued(table.rows)
     points = tuple((_number(row.get("cost")), _number(row.get("value"))) for row in rows)
     proven = [row.get("status") == "optimal" for row in rows]
     stairs = Series(
@@ -434,50 +374,22 @@ def frontier_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> lis
         unproven=frozenset(p for p, known in zip(points, proven, strict=True) if not known),
         labels=tuple(f"{row.get('replicas')}/{row.get('voters')}" for row in rows),
     )
+    columns = {
+        "Cost per month": "cost", "Mean latency, ms": "mean_latency",
+        **({"Objective, ms": "value"} if valued else {}), "Status": "status",
+        "Replicas": "replicas", "Voters": "voters", "Leader": "leader",
+        "Change from the point before": "change", "Sites": "replica_sites",
+    }  # fmt: skip
     return [
-        section(
-            "answer",
-            "Latency against cost",
-            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
-            lines(
-                [stairs],
-                caption="Least latency for a cost",
-                x_label="cost per month",
-                y_label="objective, ms" if valued else "mean latency, ms",
-                name="frontier",
-                steps=True,
-            ),
-            data_table(
-                "Points, cheapest first",
-                _cells(
-                    rows,
-                    {"Cost per month": "cost", "Mean latency, ms": "mean_latency"}
-                    | ({"Objective, ms": "value"} if valued else {})
-                    | {
-                        "Status": "status",
-                        "Replicas": "replicas",
-                        "Voters": "voters",
-                        "Leader": "leader",
-                        "Change from the point before": "change",
-                        "Sites": "replica_sites",
-                    },
-                ),
-            ),
-        )
-    ]
+        lines([stairs], caption="Least latency for a cost", x_label="cost per month",
+              y_label="objective, ms" if valued else "mean latency, ms", name="frontier",
+              steps=True),
+        data_table("Points, cheapest first", _cells(rows, columns)),
+    ]  # fmt: skip
 
 
-def protocol_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
-    """Return the section of a comparison of protocols: latency of all, of reads and of writes.
-
-    Parameters
-    ----------
-    rows
-        As :func:`placement.compare_protocols` gives them: protocol, status, mean_latency, reads,
-        writes, on_first (mean latency on the replicas of the first protocol), leader…
-    about
-        The question in words.
-    """
+def _protocols(table: PlanTable) -> list[Child]:
+    """Return the dots and the table of :func:`placement.compare_protocols`."""
     series = (
         ("mean_latency", "plan", "all operations"),
         ("reads", "replica", "reads"),
@@ -487,27 +399,16 @@ def protocol_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> lis
     drawn = [
         Dots(str(row["protocol"]), tuple((_number(row.get(key)), role, name)
                                          for key, role, name in series))
-        for row in rows
+        for row in table.rows
         if math.isfinite(_number(row.get("mean_latency")))
     ]  # fmt: skip
+    columns = {"Protocol": "protocol", "Status": "status"}
+    columns |= {f"{name}, ms".capitalize(): key for key, _, name in series}
+    columns |= {"Leader": "leader", "Reason": "reason"}
     return [
-        section(
-            "answer",
-            "Protocols compared",
-            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
-            dots(drawn, caption="Mean operation latency of each protocol", unit="ms",
-                 name="protocols"),
-            data_table(
-                "Protocols",
-                _cells(
-                    rows,
-                    {"Protocol": "protocol", "Status": "status"}
-                    | {f"{name}, ms".capitalize(): key for key, _, name in series}
-                    | {"Leader": "leader", "Reason": "reason"},
-                ),
-            ),
-        )
-    ]  # fmt: skip
+        dots(drawn, caption="Mean operation latency of each protocol", unit="ms", name="protocols"),
+        data_table("Protocols", _cells(table.rows, columns)),
+    ]
 
 
 def _rounded(column: str, value: float) -> float:

@@ -16,32 +16,7 @@ from typing import TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
-
-__all__ = [
-    "LARGEST",
-    "LARGEST_WHOLE",
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "are_plain_names",
-    "elements",
-    "flag",
-    "frozen",
-    "function",
-    "instance_of",
-    "instances_of",
-    "mapping",
-    "nonnegative",
-    "number",
-    "numbers_of",
-    "plain_number",
-    "read_only",
-    "suggest",
-    "text",
-    "unique_names",
-    "whole",
-]
+from placement.errors import InputError, nearest
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -167,12 +142,9 @@ def elements(values: object, field: str, expected: str = "a list") -> tuple[obje
 
 def suggest(name: str, known: Iterable[str], what: str) -> str:
     """Return the expected names in place of an unknown name: the closest known one, or a few."""
-    import difflib
-
     known = tuple(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"{what} (did you mean {close[0]!r}?)"
+    if close := nearest(name, known):
+        return f"{what}{close}"
     shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
     return f"{what}: {shown}"
 
@@ -279,12 +251,8 @@ def whole(value: object, field: str, *, minimum: int | None = 0, maximum: int | 
             maximum = most
     else:
         return int(value)
-    raise InputError(
-        problem,
-        field=field,
-        value=value,
-        expected="a whole number" + _range_words(minimum, maximum),
-    )
+    expected = "a whole number" + _range_words(minimum, maximum)
+    raise InputError(problem, field=field, value=value, expected=expected)
 
 
 def _range_words(minimum: float | None, maximum: float | None, above: bool = False) -> str:
@@ -364,11 +332,8 @@ def nonnegative(
             f"{word} {names[i]!r}" for (word, names), i in zip(axes, where, strict=True)
         )
         kind = "missing value" if math.isnan(array[where]) else "out of range"
-        raise InputError(
-            f"{kind} at {place}",
-            field=field,
-            value=float(array[where]),
-            expected="a finite number" + _number_range(0.0, maximum),
-        )
+        words = f"{kind} at {place}"
+        expected = "a finite number" + _number_range(0.0, maximum)
+        raise InputError(words, field=field, value=float(array[where]), expected=expected)
     array += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal bytes
     return read_only(array)

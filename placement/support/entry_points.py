@@ -21,15 +21,21 @@ from functools import cached_property
 from importlib import import_module
 from importlib.machinery import PathFinder
 from operator import attrgetter
+from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
 
-from placement.errors import InputError, UnsupportedError
-
-__all__ = ["EntryPoint", "Group", "entry_points"]
+from placement.errors import InputError, UnsupportedError, nearest
 
 _T = TypeVar("_T")
 
 _FOLDERS = (".dist-info", ".egg-info")
+
+_HOMES = {
+    "placement.databases": ("placement.databases.systems", "SYSTEM"),
+    "placement.feeds": ("placement.io.feeds.readers", "FEED"),
+    "placement.methods": ("heuristics.rules", "METHOD"),
+}
+"""Groups in which each module of a package is an object: package, and its name in the module."""
 
 
 class EntryPoint:
@@ -111,13 +117,8 @@ class Group(Generic[_T]):
         """
         entry = self.entries.get(name)
         if entry is None:
-            import difflib
-
             names = self.names()
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"one of {', '.join(names)}" + (
-                f" (did you mean {close[0]!r}?)" if close else ""
-            )
+            hint = f"one of {', '.join(names)}{nearest(name, names)}"
             raise InputError(f"unknown {self.noun}", field=self.noun, value=name, expected=hint)
         try:
             loaded = entry.load()
@@ -138,15 +139,29 @@ def entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, in the order of ``sys.path``.
 
     Of a distribution that is installed twice, the first counts. Where two distributions register
-    one name, the last counts. One pass over the folders of ``sys.path``: keep the answer.
+    one name, the last counts; the modules of this package's own home of the group come before all.
+    One pass over the folders of ``sys.path``: keep the answer.
     """
     if _only_folders():
         found = (text for path in sys.path for text in _files_in(path))
-        return {entry.name: entry for text in _first_of_each(found) for entry in _read(text, group)}
-    from importlib import metadata
+        named = {
+            entry.name: entry for text in _first_of_each(found) for entry in _read(text, group)
+        }
+    else:
+        from importlib import metadata
 
-    listed = metadata.entry_points(group=group)
-    return {entry.name: EntryPoint(entry.name, entry.value) for entry in listed}
+        listed = metadata.entry_points(group=group)
+        named = {entry.name: EntryPoint(entry.name, entry.value) for entry in listed}
+    return named | {entry.name: entry for entry in _modules_at_home(group)}
+
+
+def _modules_at_home(group: str) -> Iterator[EntryPoint]:
+    """Yield the objects of a group that are modules of a package, which are not imported."""
+    package, attribute = _HOMES.get(group, ("", ""))
+    if package:
+        for module in iter_modules(import_module(package).__path__):
+            name = module.name.replace("_", "-")
+            yield EntryPoint(name, f"{package}.{module.name}:{attribute}")
 
 
 def _only_folders() -> bool:

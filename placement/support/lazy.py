@@ -9,7 +9,7 @@ A package that passes on names of its modules costs what all of them cost. With
     __getattr__, __dir__ = lazy_names(__name__, {"package.module": ("name",)})
 
 Modules of the package itself need not be listed: ``package.module`` is imported when it is first
-used, and ``dir(package)`` names it.
+used, and ``dir(package)`` names it, unless `modules` says which of them are public.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def lazy_names(
     package: str,
     homes: Mapping[str, Sequence[str]] | None = None,
     modules: Mapping[str, str] | None = None,
+    public: Sequence[str] | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
@@ -36,6 +37,8 @@ def lazy_names(
     modules
         From each further name to the module that it stands for, where that is no module of the
         package.
+    public
+        Modules of the package that ``dir()`` names; None: all of them, and what they imported.
     """
     values = {name: module for module, defined in (homes or {}).items() for name in defined}
     aliases = modules or {}
@@ -55,6 +58,9 @@ def lazy_names(
         from pkgutil import iter_modules
 
         loaded = vars(sys.modules[package])
+        if public is not None:
+            special = [name for name in loaded if name.startswith("__")]
+            return sorted({*special, *values, *aliases, *public})
         found = [module.name for module in iter_modules(loaded["__path__"])]
         submodules = [name for name in found if not name.startswith("_")]
         return sorted({*loaded, *values, *aliases, *submodules})

@@ -9,18 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = [
-    "OPTIMALITY_TOLERANCE",
-    "HasTermination",
-    "SearchEnd",
-    "Status",
-    "Termination",
-    "end_early",
-    "least_bound",
-    "relative_gap",
-    "status_of",
-]
-
 OPTIMALITY_TOLERANCE = 1e-9
 """Largest relative gap between value and proven bound that is called optimal."""
 

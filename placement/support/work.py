@@ -6,8 +6,6 @@ import math
 
 from placement.errors import LimitError
 
-__all__ = ["WORK", "Work", "large_count"]
-
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 

@@ -18,16 +18,14 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.waits import Wait
-from placement.support.checks import number
+from placement.support.checks import FloatArray, number
 from placement.tail.histograms import Family
-
-__all__ = ["EXCEEDED", "MOST", "bins_for", "bins_within", "reach_of_family", "reach_of_percentiles"]
 
 EXCEEDED = 1e-6
 """Share of a pair's RTTs that may lie beyond its reach."""
 
-MOST = 250_000_000
-"""Probabilities in all that distributions may have: 2 GB."""
+MOST = 2_000_000_000
+"""Bins of all pairs that distributions may have; those with mass are stored alone."""
 
 _LONG = 0.9  # of the pairs reach no farther than a long pair
 
@@ -62,7 +60,7 @@ def reach_of_percentiles(percents: tuple[float, ...], values: tuple[float, ...])
 
 
 def bins_for(
-    instance: Instance, reaches: Sequence[float], width: float, *, endless: bool = True
+    instance: Instance, reaches: Sequence[float] | FloatArray, width: float, *, endless: bool = True
 ) -> int:
     """Bins of `width` ms for an instance.
 
@@ -85,7 +83,7 @@ def bins_for(
     )
     longest = max(float(instance.client_rtt.max()), float(instance.site_rtt.max()))
     horizon = max(hops * float(np.quantile(np.asarray(reaches), _LONG)), 2 * longest)
-    farthest = max(reaches)
+    farthest = float(np.max(reaches))
     return bins_within(instance, horizon if endless else min(horizon, farthest), width)
 
 
@@ -95,7 +93,7 @@ def bins_within(instance: Instance, horizon: float, width: float) -> int:
     Raises
     ------
     InputError
-        For a width or horizon that is no positive number, or more probabilities than 2 GB hold.
+        For a width or horizon that is no positive number, or more bins than `MOST`.
     """
     width = number(width, "bin width", above=True)
     horizon = number(horizon, "horizon")

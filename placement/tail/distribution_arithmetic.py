@@ -14,19 +14,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from placement.support.checks import FloatArray, IntArray
-
-__all__ = [
-    "NOISE",
-    "at_least",
-    "at_least_of_each",
-    "clean",
-    "fft_length",
-    "percentile",
-    "product",
-    "quorum_distribution",
-    "sum_of_independent",
-]
+from placement.support.checks import FloatArray
 
 NOISE = 1e-13
 """Probabilities below it are round-off: a convolution of point masses leaves 1e-16."""
@@ -159,71 +147,6 @@ def at_least(successes: int, probabilities: FloatArray) -> FloatArray:
         exactly[0] *= 1 - p
     result: FloatArray = np.clip(exactly[successes], 0.0, 1.0)
     return result
-
-
-def at_least_of_each(
-    needs: Sequence[int], counts: IntArray, probabilities: FloatArray
-) -> FloatArray:
-    """P(every one of several counters reaches its need), a joint tail of Poisson-binomials.
-
-    An event may count in several counters, so that they are not independent.
-
-    Parameters
-    ----------
-    needs
-        Of each counter; 0 or less is reached at once.
-    counts
-        What each event adds to each counter, whole, shape (n, counters).
-    probabilities
-        Of each event, independent of the others, shape (n, ...).
-
-    Returns
-    -------
-    ndarray
-        Shape of the probabilities without the first axis.
-
-    Notes
-    -----
-    O(n · Π (need + 1)): after each event, the probability of every state of the counters, a counter
-    that has reached its need staying there.
-
-    Examples
-    --------
-    Three of five, and one of the last three, each with probability 1/2:
-
-    >>> counts = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [1, 1]])
-    >>> float(at_least_of_each([3, 1], counts, np.full(5, 0.5)))
-    0.5
-    """
-    open_ = [j for j, need in enumerate(needs) if need > 0]
-    shape = probabilities.shape[1:]
-    if not open_:
-        return np.ones(shape)
-    if len(open_) == 1 and counts[:, open_[0]].max(initial=0) <= 1:
-        (j,) = open_
-        return at_least(needs[j], probabilities[counts[:, j] > 0])
-    state = np.zeros((*(needs[j] + 1 for j in open_), *shape))
-    state[(0,) * len(open_)] = 1.0
-    for added, p in zip(counts[:, open_].tolist(), probabilities, strict=True):
-        if not any(added):
-            continue
-        moved = state * p
-        state = state * (1 - p)
-        for axis, steps in enumerate(added):
-            for _ in range(steps):
-                moved = _one_more(moved, axis)
-        state += moved
-    result: FloatArray = np.clip(state[tuple(needs[j] for j in open_)], 0.0, 1.0)
-    return result
-
-
-def _one_more(state: FloatArray, axis: int) -> FloatArray:
-    """Return states whose counter on an axis went up by one; the last one stays."""
-    moved = np.zeros_like(state)
-    to, of = np.moveaxis(moved, axis, 0), np.moveaxis(state, axis, 0)
-    to[1:] = of[:-1]
-    to[-1] += of[-1]
-    return moved
 
 
 def quorum_distribution(others: FloatArray, quorum: int) -> FloatArray:

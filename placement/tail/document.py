@@ -14,9 +14,8 @@ from placement.io.formats.document import Document
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
 from placement.tail.bin_grid import MOST
+from placement.tail.pair_bins import PairBins, Segments
 from placement.tail.rtt_distributions import Distributions, Parametric, Quantiles, rtt_digest
-
-__all__ = ["distributions_document", "distributions_from"]
 
 _FORMS = "'family', 'percentiles' or 'histograms'"
 
@@ -52,17 +51,14 @@ def distributions_document(distributions: Distributions, instance: Instance) -> 
     }
 
 
-def _sparse(table: FloatArray) -> list[list[list[object]]]:
+def _sparse(table: PairBins) -> list[list[list[object]]]:
     """Per pair the first bin that is not empty, and the probabilities from there to the last."""
-
-    def pair(values: FloatArray) -> list[object]:
-        filled = np.nonzero(values)[0]
-        if not filled.size:
-            return [0, []]
-        first, last = int(filled[0]), int(filled[-1])
-        return [first, values[first : last + 1].tolist()]
-
-    return [[pair(values) for values in row] for row in table]
+    known = table.segments
+    first, start = known.first.tolist(), known.start.tolist()
+    return [
+        [[first[row], known.values[start[row] : start[row + 1]].tolist()] for row in rows]
+        for rows in table.row.tolist()
+    ]
 
 
 def distributions_from(document: Document, instance: Instance) -> Distributions:
@@ -101,8 +97,8 @@ def distributions_from(document: Document, instance: Instance) -> Distributions:
             )
         if form == "histograms":
             return Distributions(
-                _dense(document, "client_site", len(instance.clients), len(instance.sites), bins),
-                _dense(document, "site_site", len(instance.sites), len(instance.sites), bins),
+                _pairs(document, "client_site", len(instance.clients), len(instance.sites), bins),
+                _pairs(document, "site_site", len(instance.sites), len(instance.sites), bins),
                 width,
                 instance.sites,
                 instance.clients,
@@ -119,8 +115,9 @@ def _array(document: Document, key: str) -> FloatArray:
         raise document.refuse(key, "not a table of numbers", "rows of equal length") from None
 
 
-def _dense(document: Document, key: str, rows: int, columns: int, bins: int) -> FloatArray:
-    table = np.zeros((rows, columns, bins))
+def _pairs(document: Document, key: str, rows: int, columns: int, bins: int) -> PairBins:
+    """Read what :func:`_sparse` wrote."""
+    first, parts = [], []
     given = document.values.get(key)
     shape = f"{rows} rows of {columns} pairs"
     if not isinstance(given, list) or len(given) != rows:
@@ -130,11 +127,11 @@ def _dense(document: Document, key: str, rows: int, columns: int, bins: int) -> 
             raise document.refuse(key, f"not histograms (row {i})", shape)
         for j, pair in enumerate(row):
             try:
-                first, values = pair
+                begin, values = pair
                 part = np.array(values, dtype=np.float64)
-                if isinstance(first, bool) or not isinstance(first, int) or part.ndim != 1:
+                if isinstance(begin, bool) or not isinstance(begin, int) or part.ndim != 1:
                     raise ValueError(pair)
-                if not 0 <= first <= bins - len(part):
+                if not 0 <= begin <= bins - len(part):
                     raise ValueError(pair)
             except (TypeError, ValueError):
                 raise document.refuse(
@@ -142,5 +139,8 @@ def _dense(document: Document, key: str, rows: int, columns: int, bins: int) -> 
                     f"not a histogram (row {i}, pair {j})",
                     f"[first bin, [probabilities]] within {bins} bins",
                 ) from None
-            table[i, j, first : first + len(part)] = part
-    return table
+            first.append(begin)
+            parts.append(part)
+    start = np.append(0, np.cumsum([len(part) for part in parts]))
+    segments = Segments(np.array(first), start, np.concatenate(parts), bins)
+    return PairBins(np.arange(rows * columns).reshape(rows, columns), segments)

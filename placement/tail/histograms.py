@@ -7,28 +7,29 @@ left out of the result, which then sums to less than 1. This overflow is never d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, MissingDependencyError
-from placement.support.checks import FloatArray
-
-__all__ = [
-    "Family",
-    "means_of_percentiles",
-    "of_family",
-    "of_percentiles",
-    "of_samples",
-    "of_weights",
-]
+from placement.support.checks import FloatArray, IntArray
+from placement.tail.pair_bins import Segments
 
 Family = Literal["lognormal", "gamma"]
 
-_FAR = 9.0
+Below = Callable[[IntArray, IntArray], FloatArray]
+"""(row of each edge, number of the edge) -> probability below it."""
+
+_FAR = 8.3
 """Standard normal deviate beyond which a tail is 0 in double precision beside 1."""
+
+_NOTHING = 1e-19
+"""Probability of a tail that is 0 in double precision beside 1."""
+
+_MANY = 20_000
+"""Rows that make up for an import of SciPy."""
 
 _STILL = 1e-9
 """Coefficient of variation below which nothing varies: no bin is as narrow as that."""
@@ -207,6 +208,26 @@ def of_family(
     MissingDependencyError
         For "gamma" without SciPy (extra ``tail``).
     """
+    one = of_families(np.array([mean]), variation, family, width=width, bins=bins)
+    return one.filled(np.array(0))
+
+
+def of_families(
+    means: FloatArray, variation: float, family: Family, *, width: float, bins: int
+) -> Segments:
+    """Distributions of one family and coefficient of variation with many means in ms.
+
+    Parameters
+    ----------
+    means
+        Shape (n,).
+    variation, family, width, bins
+        As of :func:`of_family`, with its errors.
+
+    Notes
+    -----
+    O(bins with mass).
+    """
     if family not in ("lognormal", "gamma"):
         raise InputError(
             "unknown family", field="family", value=family, expected="'lognormal' or 'gamma'"
@@ -215,23 +236,52 @@ def of_family(
         raise InputError(
             "out of range", field="variation", value=variation, expected="a finite number >= 0"
         )
-    if mean == 0 or variation < _STILL:
-        return of_samples([mean], width=width, bins=bins)
-    edges = np.maximum((np.arange(bins + 1) - 0.5) * width, 0.0)
+    edges: FloatArray = (np.arange(bins + 1, dtype=np.float64) - 0.5) * width
+    low = high = means
+    below: Below = lambda row, edge: np.ones(len(row))  # noqa: E731  # beyond the first edge
+    still = (means == 0) | (variation < _STILL)
+    if not still.all():
+        low, high, below = _family(means, variation, family, edges)
+        low, high = np.where(still, means, low), np.where(still, means, high)
+    # compared before the conversion to whole numbers, which would overflow beyond 2**63 bins
+    first, last = np.minimum(np.array([low, high]) / width + 0.5, float(bins)).astype(np.intp)
+    return Segments.of_ranges(first, np.minimum(last, bins - 1), bins, below)
+
+
+def _family(
+    means: FloatArray, variation: float, family: Family, edges: FloatArray
+) -> tuple[FloatArray, FloatArray, Below]:
+    """Where the mass of each mean begins and ends, ms, and the probability below edges."""
+    positive = np.maximum(edges, np.finfo(float).tiny)
     if family == "lognormal":
         sigma = math.sqrt(math.log1p(variation**2))
-        middle = math.log(mean) - sigma**2 / 2
         with np.errstate(divide="ignore"):
-            deviate = (np.log(edges) - middle) / sigma
-        below = (deviate > 0).astype(np.float64)
-        near = np.nonzero(np.abs(deviate) < _FAR)[0]
-        half = math.sqrt(0.5)
-        below[near] = [0.5 * math.erfc(-half * z) for z in deviate[near].tolist()]
-    else:
+            middle = np.log(means) - sigma**2 / 2  # −∞ for a mean of 0, all of which is below
+        logarithm = np.log(positive)
+        scale, erfc = -math.sqrt(0.5) / sigma, _erfc(len(means))
+
+        def below(row: IntArray, edge: IntArray) -> FloatArray:
+            return 0.5 * erfc(scale * (logarithm[edge] - middle[row]))
+
+        return np.exp(middle - _FAR * sigma), np.exp(middle + _FAR * sigma), below
+    try:
+        from scipy.special import gammainc, gammainccinv, gammaincinv
+    except ImportError as error:
+        raise MissingDependencyError.of("gamma distributions need SciPy", "tail") from error
+    shape = 1 / variation**2
+    low, high = (invert(shape, _NOTHING) * means / shape for invert in (gammaincinv, gammainccinv))
+    with np.errstate(divide="ignore"):
+        scales = shape / means  # ∞ for a mean of 0, all of which is below
+    return low, high, lambda row, edge: np.asarray(gammainc(shape, positive[edge] * scales[row]))
+
+
+def _erfc(rows: int) -> Callable[[FloatArray], FloatArray]:
+    """Complementary error function, for so many rows: SciPy's, where there is one, is quicker."""
+    if rows > _MANY:
         try:
-            from scipy.special import gammainc
-        except ImportError as error:
-            raise MissingDependencyError.of("gamma distributions need SciPy", "tail") from error
-        shape = 1 / variation**2
-        below = gammainc(shape, edges * shape / mean)
-    return np.asarray(np.diff(below))
+            from scipy.special import erfc
+        except ImportError:
+            pass
+        else:
+            return lambda values: np.asarray(erfc(values))
+    return lambda values: np.fromiter(map(math.erfc, values.tolist()), np.float64, len(values))

@@ -21,13 +21,12 @@ O(|V|·m·t) and a convolution per further quorum.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.model.site_families import MOST_FAMILIES, site_families
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 from placement.tail.distribution_arithmetic import (
@@ -36,12 +35,8 @@ from placement.tail.distribution_arithmetic import (
     sum_of_independent,
 )
 from placement.tail.latency_mixture import Flow, flows
+from placement.tail.pair_bins import SMALL
 from placement.tail.rtt_distributions import Distributions
-
-if TYPE_CHECKING:
-    from placement.tail.objective import Percentile
-
-__all__ = ["LateOperations", "why_no_sum"]
 
 _KNOWN = 2000  # voter sets whose waits are remembered
 
@@ -67,6 +62,8 @@ class LateOperations:
     _waits: dict[tuple[int, ...], list[FloatArray]] = field(default_factory=dict)
     # Of the last deadline: blocks of leaders ask for the same.
     _alone: tuple[int, FloatArray] | None = None
+    _tables: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
+    _answered: dict[int, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
@@ -94,33 +91,27 @@ class LateOperations:
         """Return whether no operation asks a replica nearby and the leader or a quorum besides."""
         return not any(flow.direct or flow.quorum for flow in self.nearby)
 
-    @cached_property
-    def _near(self) -> dict[int, list[FloatArray]]:
-        """α -> for each site, distributions of α RTTs from every client, shape (clients, bins)."""
+    def _near(self, times: int, site: int, bins: int) -> FloatArray:
+        """Distributions of α RTTs from every client to a site, shape (clients, bins at most)."""
         table = self.distributions.client_site
-        return {
-            times: [
-                table[:, r] if times == 1 else sum_of_independent([table[:, r]] * times)
-                for r in range(table.shape[1])
-            ]
-            for times in {flow.near for flow in self.nearby} - {0}
-        }
+        if times == 1:
+            return table.begin(np.s_[:, site], bins)
+        return sum_of_independent([table[:, site]] * times)[:, :bins]
 
-    @cached_property
-    def answered(self) -> FloatArray:
-        """P(d(r, s) <= u), shape (sites, sites, bins), row = the side that waits."""
-        return np.cumsum(self.distributions.site_site, axis=-1)
+    def answered(self, leader: int) -> FloatArray:
+        """P(d(ℓ, s) <= u) of all sites, shape (sites, bins)."""
+        if leader not in self._answered:
+            if len(self._answered) * self.distributions.site_site[leader].size > SMALL:
+                self._answered.clear()
+            self._answered[leader] = np.cumsum(self.distributions.site_site[leader], axis=-1)
+        return self._answered[leader]
 
-    @cached_property
-    def _relayed(self) -> dict[int, FloatArray]:
-        """β -> P(β RTTs from r to ℓ <= u), shape (r, ℓ, bins)."""
+    def _relayed(self, times: int, site: int, leaders: IntArray, bins: int) -> FloatArray:
+        """P(β RTTs from a site to the leaders <= u), shape (leaders, bins at most)."""
         table = self.distributions.site_site
-        return {
-            times: np.cumsum(sum_of_independent([table] * times), axis=-1)
-            if times > 1
-            else self.answered
-            for times in {flow.relay for flow in self.nearby} - {0}
-        }
+        if times == 1:
+            return np.cumsum(table.begin((site, leaders), bins), axis=-1)
+        return np.cumsum(sum_of_independent([table[site, leaders]] * times), axis=-1)[:, :bins]
 
     def summands(self, leaders: IntArray, deadline: int) -> FloatArray:
         """s_ℓ(c, r) for some leaders.
@@ -147,26 +138,40 @@ class LateOperations:
                     late[:, r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
         return late
 
+    def prepare(self, leaders: Sequence[int], deadline: int) -> None:
+        """Work out the tables of some leaders at once, for the next calls of :meth:`table`."""
+        self._tables.clear()
+        for leader, table in zip(leaders, self.summands(np.array(leaders), deadline), strict=True):
+            self._tables[leader, deadline] = table[:-1]
+
+    def table(self, leader: int, deadline: int) -> FloatArray:
+        """s_ℓ(c, r) of one leader, shape (sites, clients)."""
+        known = self._tables.get((leader, deadline))
+        return self.summands(np.array([leader]), deadline)[0, :-1] if known is None else known
+
     def _unrelayed(self, deadline: int) -> FloatArray:
         """Late operations that ask nothing but a replica nearby, the same for every leader."""
         if self._alone is None or self._alone[0] != deadline:
             late = np.zeros(self.distributions.client_site.shape[1::-1])
-            for flow in self.nearby:
-                if not flow.relay:
-                    for r, first in enumerate(self._near[flow.near]):
-                        in_time = first[:, : deadline + 1].sum(axis=1)
-                        late[r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
+            for flow in (flow for flow in self.nearby if not flow.relay):
+                in_time = np.empty(late.shape)
+                if flow.near == 1:
+                    in_time = self.distributions.client_site.within(deadline).T
+                else:
+                    for r in range(len(late)):
+                        in_time[r] = self._near(flow.near, r, deadline + 1).sum(axis=1)
+                late += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
             object.__setattr__(self, "_alone", (deadline, late))
             return late
         return self._alone[1]
 
     def _in_time(self, flow: Flow, site: int, leaders: IntArray, deadline: int) -> FloatArray:
         """P(α H_{c,r} + β H_{r,ℓ} <= t) where β > 0, shape (leaders, clients or 1)."""
-        relayed = self._relayed[flow.relay][site, leaders]
+        relayed = self._relayed(flow.relay, site, leaders, deadline + 1)
         last = relayed.shape[-1] - 1
         if not flow.near:
             return np.asarray(relayed[:, min(deadline, last), np.newaxis])
-        first = self._near[flow.near][site][:, : deadline + 1]
+        first = self._near(flow.near, site, deadline + 1)
         left = np.minimum(deadline - np.arange(first.shape[1]), last)
         return product(relayed[:, left], first.T)
 
@@ -234,24 +239,3 @@ class LateOperations:
             sums = [one] + [sum_of_independent([one] * n) for n in range(2, max(self.asked) + 1)]
             self._waits[key] = [np.cumsum(part) for part in sums]
         return self._waits[key]
-
-
-def why_no_sum(problem: Problem, goal: Percentile) -> str | None:
-    """Return why no search for sums over clients takes a percentile, or None.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    goal
-        The percentile that it asks for.
-    """
-    rules = problem.rules
-    if rules.budget is not None:
-        return "there is a budget"
-    if len(site_families(rules, "replicas")) > MOST_FAMILIES:
-        return "the rules for replicas are on too many crossing levels"
-    scenarios = enumerate(goal.by_scenario(problem))
-    if not all(LateOperations(problem, one, scenario).exact for scenario, one in scenarios):
-        return "an operation asks a replica nearby and the leader or a quorum besides"
-    return None

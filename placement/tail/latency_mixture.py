@@ -39,8 +39,6 @@ from placement.tail.rtt_distributions import Distributions
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["Flow", "flows", "mixture", "weighted_sum"]
-
 ComplexArray = npt.NDArray[np.complex128]
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray, frozen
-from placement.tail.histograms import Family, of_family, of_percentiles
-
-__all__ = ["Distributions", "Parametric", "Quantiles", "rtt_digest"]
+from placement.tail.histograms import Family, of_families, of_percentiles
+from placement.tail.pair_bins import PairBins, Segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,23 @@ class Quantiles:
     site_site: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Distributions:
     """Latency distributions that go with an instance.
+
+    Parameters
+    ----------
+    client_site, site_site
+        Probabilities per bin, shapes (clients, sites, bins) and (sites, sites, bins).
+    width, sites, clients
+        As the attributes.
 
     Attributes
     ----------
     client_site
-        Probabilities per bin of d(c, r), shape (clients, sites, bins).
+        Probabilities per bin of d(c, r).
     site_site
-        Of d(r, s), shape (sites, sites, bins); all mass in bin 0 on the diagonal.
+        Of d(r, s); all mass in bin 0 on the diagonal.
     width
         Bin width in ms.
     sites, clients
@@ -80,58 +87,73 @@ class Distributions:
         For wrong shapes, negative or non-finite probabilities, or a pair whose mass exceeds 1.
     """
 
-    client_site: FloatArray
-    site_site: FloatArray
+    client_site: PairBins
+    site_site: PairBins
     width: float
     sites: tuple[str, ...]
     clients: tuple[str, ...]
-    recipe: Parametric | Quantiles | None = field(init=False, default=None, repr=False)
+    recipe: Parametric | Quantiles | None = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.width) and self.width > 0):
+    def __init__(
+        self,
+        client_site: PairBins | npt.ArrayLike,
+        site_site: PairBins | npt.ArrayLike,
+        width: float,
+        sites: tuple[str, ...],
+        clients: tuple[str, ...],
+    ) -> None:
+        if not (math.isfinite(width) and width > 0):
             raise InputError(
-                "bad bin width", field="width", value=self.width, expected="milliseconds > 0"
+                "bad bin width", field="width", value=width, expected="milliseconds > 0"
             )
-        bins = np.shape(self.client_site)[-1] if np.ndim(self.client_site) == 3 else 0
-        for name, rows in (("client_site", self.clients), ("site_site", self.sites)):
-            array = np.array(getattr(self, name), dtype=np.float64, order="C")
-            if array.shape != (len(rows), len(self.sites), bins) or not bins:
+        tables = []
+        bins = np.shape(client_site)[-1] if len(np.shape(client_site)) == 3 else 0
+        for name, given, rows in (
+            ("client_site", client_site, clients),
+            ("site_site", site_site, sites),
+        ):
+            if np.shape(given) != (len(rows), len(sites), bins) or not bins:
                 raise InputError(
                     "wrong shape",
                     field=name,
-                    value=array.shape,
-                    expected=f"({len(rows)}, {len(self.sites)}, bins)",
+                    value=np.shape(given),
+                    expected=f"({len(rows)}, {len(sites)}, bins)",
                 )
-            mass = array.sum(axis=-1)
-            bad = ~np.isfinite(mass) | (array < 0).any(axis=-1) | (mass > 1 + 1e-9)
-            if bad.any():
-                r, s = (int(i[0]) for i in np.nonzero(bad))
+            table = given
+            if not isinstance(table, PairBins):
+                table = PairBins.of(np.asarray(table, dtype=np.float64))
+            wrong = table.segments.wrong()[table.row]
+            if wrong.any():
+                r, s = (int(i[0]) for i in np.nonzero(wrong))
                 raise InputError(
-                    f"no distribution at {rows[r]!r} to {self.sites[s]!r}",
+                    f"no distribution at {rows[r]!r} to {sites[s]!r}",
                     field=name,
-                    value=float(mass[r, s]),
+                    value=float(table.mass[r, s]),
                     expected="probabilities >= 0 that sum to at most 1",
                 )
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        own = np.diagonal(self.site_site[..., 0])
+            tables.append(table)
+        own = tables[1].within(0).diagonal()
         if (own < 1 - 1e-12).any():
             site = int(np.argmin(own))
             raise InputError(
-                f"site {self.sites[site]!r} takes time to reach itself",
+                f"site {sites[site]!r} takes time to reach itself",
                 field="site_site",
                 expected="all mass in bin 0 on the diagonal",
             )
+        known = (*tables, width, sites, clients, None)
+        names = ("client_site", "site_site", "width", "sites", "clients", "recipe")
+        for name, value in zip(names, known, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def bins(self) -> int:
         """Number of bins; the horizon is bins · width."""
-        return int(self.client_site.shape[-1])
+        return self.client_site.bins
 
-    @cached_property  # a pass over both tables, which searches ask for under every leader
+    @cached_property
     def overflow(self) -> float:
         """Largest mass of any pair beyond the horizon."""
-        least = min(self.client_site.sum(axis=-1).min(), self.site_site.sum(axis=-1).min())
+        least = min(self.client_site.mass.min(), self.site_site.mass.min())
         return max(0.0, 1 - float(least))
 
     def check(self, instance: Instance) -> None:
@@ -173,22 +195,22 @@ class Distributions:
             For an instance whose RTTs vary by interval.
         """
         _one_matrix(instance)
-        return cls._of_tables(
-            instance,
-            _table(instance.client_rtt, instance.clients, instance.sites, discretise),
-            _table(instance.site_rtt, instance.sites, instance.sites, discretise),
-            width,
-        )
+        sites = instance.sites
 
-    @classmethod
-    def _of_tables(
-        cls, instance: Instance, to_sites: FloatArray, between: FloatArray, width: float
-    ) -> Distributions:
-        """Build distributions from two tables, the diagonal between sites set to no wait."""
-        own = np.arange(len(instance.sites))
-        between[own, own] = 0.0
-        between[own, own, 0] = 1.0
-        return cls(to_sites, between, width, instance.sites, instance.clients)
+        def table(rtt: FloatArray, rows: tuple[str, ...]) -> PairBins:
+            blocks = [
+                [discretise(float(rtt[i, j]), a, b) for j, b in enumerate(sites)]
+                for i, a in enumerate(rows)
+            ]
+            return PairBins.of(np.array(blocks))
+
+        return cls(
+            table(instance.client_rtt, instance.clients),
+            _to_itself_at_once(table(instance.site_rtt, sites)),
+            width,
+            sites,
+            instance.clients,
+        )
 
     @classmethod
     def constant(cls, instance: Instance, *, width: float = 1.0, bins: int = 1000) -> Distributions:
@@ -210,10 +232,20 @@ class Distributions:
         `variation` is the coefficient of variation, standard deviation over mean.
         """
         _whole_bins(bins)
-        made = cls.build(
-            instance,
-            lambda mean, a, b: of_family(mean, variation, family, width=width, bins=bins),
-            width=width,
+        _one_matrix(instance)
+        every = np.append(instance.client_rtt.ravel(), instance.site_rtt.ravel())
+        means, row = np.unique(every, return_inverse=True)
+        # pairs of one mean share a row; a site is at no distance from itself
+        row, clients = row.ravel(), len(instance.clients) * len(instance.sites)
+        between = row[clients:].reshape(instance.site_rtt.shape).copy()
+        segments = of_families(np.append(means, 0.0), variation, family, width=width, bins=bins)
+        np.fill_diagonal(between, len(means))
+        made = cls(
+            PairBins(row[:clients].reshape(instance.client_rtt.shape), segments),
+            PairBins(between, segments),
+            width,
+            instance.sites,
+            instance.clients,
         )
         return _remember(made, Parametric(family, float(variation), rtt_digest(instance)))
 
@@ -251,28 +283,34 @@ class Distributions:
         _whole_bins(bins)
         given = Quantiles(tuple(map(float, percents)), frozen(client_site), frozen(site_site))
 
-        def table(field: str, values: FloatArray, rows: tuple[str, ...]) -> FloatArray:
+        def table(field: str, values: FloatArray, rows: tuple[str, ...]) -> PairBins:
             shape = (len(rows), len(instance.sites), len(given.percents))
             if values.shape != shape:
                 raise InputError(
                     "wrong shape", field=field, value=values.shape, expected=str(shape)
                 )
-            made = np.zeros((*shape[:2], bins))
-            for i, j in np.ndindex(shape[:2]):
-                if field == "site_site" and i == j:
-                    continue
-                pair = dict(zip(given.percents, values[i, j].tolist(), strict=True))
-                try:
-                    made[i, j] = of_percentiles(pair, width=width, bins=bins)
-                except InputError as error:
-                    raise error.at(f"{rows[i]} → {instance.sites[j]}") from None
-            return made
 
-        made = cls._of_tables(
-            instance,
+            def block(i: int) -> FloatArray:
+                made = np.zeros((shape[1], bins))
+                for j in range(shape[1]):
+                    if field == "site_site" and i == j:
+                        continue
+                    pair = dict(zip(given.percents, values[i, j].tolist(), strict=True))
+                    try:
+                        made[j] = of_percentiles(pair, width=width, bins=bins)
+                    except InputError as error:
+                        raise error.at(f"{rows[i]} → {instance.sites[j]}") from None
+                return made
+
+            segments = Segments.of_rows(map(block, range(shape[0])), bins)
+            return PairBins(np.arange(shape[0] * shape[1]).reshape(shape[:2]), segments)
+
+        made = cls(
             table("client_site", given.client_site, instance.clients),
-            table("site_site", given.site_site, instance.sites),
+            _to_itself_at_once(table("site_site", given.site_site, instance.sites)),
             width,
+            instance.sites,
+            instance.clients,
         )
         return _remember(made, given)
 
@@ -305,15 +343,11 @@ def _whole_bins(bins: int) -> None:
         raise InputError("out of range", field="bins", value=bins, expected="a whole number >= 1")
 
 
-def _table(
-    rtt: FloatArray,
-    rows: tuple[str, ...],
-    columns: tuple[str, ...],
-    discretise: Callable[[float, str, str], FloatArray],
-) -> FloatArray:
-    return np.array(
-        [
-            [discretise(float(rtt[i, j]), a, b) for j, b in enumerate(columns)]
-            for i, a in enumerate(rows)
-        ]
-    )
+def _to_itself_at_once(between: PairBins) -> PairBins:
+    """Return distributions between sites with all mass in bin 0 on the diagonal."""
+    known = between.segments
+    start = np.append(known.start, known.start[-1] + 1)
+    one = np.append(known.values, 1.0)
+    row = between.row.copy()
+    np.fill_diagonal(row, len(known.first))
+    return PairBins(row, Segments(np.append(known.first, 0), start, one, known.bins))

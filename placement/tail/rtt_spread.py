@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from placement.model.instance import Instance
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_family
 from placement.tail.histograms import Family
 from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
-
-__all__ = ["percentile_of_spread", "spread_distributions"]
 
 
 def spread_distributions(
@@ -42,8 +42,8 @@ def spread_distributions(
     if horizon is not None:
         bins = bins_within(whole, horizon, width)
     else:
-        rtts = [*whole.client_rtt.ravel().tolist(), *whole.site_rtt.ravel().tolist()]
-        bins = bins_for(whole, [reach_of_family(rtt, spread, family) for rtt in rtts], width)
+        rtts = np.append(whole.client_rtt.ravel(), whole.site_rtt.ravel())
+        bins = bins_for(whole, rtts * reach_of_family(1.0, spread, family), width)
     return Distributions.parametric(instance, family, variation=spread, width=width, bins=bins)
 
 

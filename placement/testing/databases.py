@@ -67,8 +67,8 @@ class DeploymentWorld:
 def _localities(system: DatabaseSystem) -> Localities:
     rows = []
     for s, site in enumerate(_SITES):
-        for k in range(_MOST_AT_A_SITE if system.names_servers else 1):
-            name = f"{site}-n{k + 1}" if system.names_servers else f"r{s}.{site}"
+        for k in range(_MOST_AT_A_SITE if system.servers else 1):
+            name = f"{site}-n{k + 1}" if system.servers else f"r{s}.{site}"
             facts = {
                 "cloud": "aws", "region": site, "zone": f"{site}a", "nodes": "9",
                 "host": f"10.0.{s}.{k + 1}", "id": str(s * _MOST_AT_A_SITE + k + 1),

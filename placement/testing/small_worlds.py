@@ -10,11 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from placement.evaluation.breakdown import objective_values
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
-from placement.model.instance import Instance, Prices
-from placement.plan import objective_value
+from placement.model.instance import Instance
+from placement.model.prices import Prices
 from placement.problem import Problem
 
 __all__ = ["World", "every_configuration", "large_worlds", "optimum", "random_instance", "worlds"]
@@ -277,15 +278,14 @@ def every_configuration(problem: Problem) -> Iterator[Configuration]:
                 itertools.combinations(replicas, rules.data_voters),
                 itertools.combinations(others, rules.witnesses),
             ):
-                voters = sorted((*holding, *witnesses))
+                voters = tuple(sorted((*holding, *witnesses)))
                 for leader in holding:
-                    configuration = Configuration.of(leader, voters, replicas)
+                    configuration = Configuration(leader, voters, replicas)
                     if not violations(problem, configuration):
                         yield configuration
 
 
 def optimum(problem: Problem) -> float:
     """Least objective of all configurations, +∞ when there is none; for small problems only."""
-    return min(
-        (objective_value(problem, c) for c in every_configuration(problem)), default=math.inf
-    )
+    values = objective_values(problem, list(every_configuration(problem)))
+    return float(values.min(initial=math.inf))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.model.operations import Operation
 
-__all__ = ["instance_text"]
-
 _MOST_LEVELS = 6
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.text.text_tables import (
     escape,
     facts,
+    makes_csv,
     number_text,
     page_width,
     section,
@@ -18,11 +20,9 @@ from placement.text.text_tables import (
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
+    from placement.evaluation.breakdown import ClientLatency
     from placement.evaluation.losses import Failures
-    from placement.evaluation.value_tables import ValueTable
-    from placement.plan import ClientLatency, Plan
-
-__all__ = ["MOST_FAILURES", "failures_table", "plan_facts", "plan_text", "values_text"]
+    from placement.plan import Plan
 
 _MOST_CLIENTS = 5
 _LONGEST_LABEL = 18
@@ -43,30 +43,16 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
-    if plan.found and plan.problem.demand.has_waits:
-        sections.extend(
-            [
-                section("Replicas", _replicas(plan)),
-                *(section(one.title, values_text(one)) for one in _tables(plan)),
-                section("Operations, ms", _parts(plan)),
-                *([section("Waits, one round each", _waits(plan))] if plan.waits else []),
-                section("Clients", _clients(plan)),
-            ]
-        )
-        if plan.leaders:
-            sections.append(section("Leaders, replicas and voters unchanged", _leaders(plan)))
-    elif plan.found:
-        sections.extend(
-            [
-                section("Replicas", _replicas(plan)),
-                *(section(one.title, values_text(one)) for one in _tables(plan)),
-                *_bill(plan, today),
-                section("Operations", _operations(plan)),
-                section("Clients", _clients(plan)),
-                section("Leaders, replicas and voters unchanged", _leaders(plan)),
-                section("The same replicas with a leader chosen by a baseline rule", _naive(plan)),
-            ]
-        )
+    if plan.found:
+        tables = [replicas_table(plan), *_tables(plan)]
+        if plan.bill is not None and (today is not None or len(plan.bill.by_term) > 1):
+            from placement.evaluation.bill import bill_tables
+
+            tables += bill_tables(plan.bill, today)
+        tables += operation_tables(plan)
+        sections.extend(section(one.title, values_text(one)) for one in tables)
+        sections.append(section("Clients", _clients(plan)))
+        sections.extend(section(one.title, values_text(one)) for one in leader_tables(plan))
     if plan.found and plan.tells_losses:
         lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
         sections.append(lost)
@@ -126,6 +112,10 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
     prices = plan.problem.instance.prices
     if prices is not None and plan.priced:
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
+        if plan.bill is not None and prices.stored_gb:
+            held, gb = plan.bill.by_term.get("storage", 0.0), prices.stored_gb * len(plan.replicas)
+            said = f"{number_text(held)} {prices.currency} per month for {number_text(gb, 0)} GB"
+            rows.append(("Storage", f"{said}, {held / gb:.3g} {prices.currency} per GB"))
         if prices.source:
             rows.append(("Prices", prices.source))
     return rows
@@ -154,55 +144,46 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
 def _bound(plan: Plan) -> str:
     if not (math.isfinite(plan.bound) and plan.gap and plan.problem.minimises_mean):
         return ""
-    best = plan.bound / plan.problem.demand.operations
-    return _no_plan_below(plan, f"{number_text(best, 3)} ms")
+    best = number_text(plan.bound / plan.problem.demand.operations, 3)
+    same = best == number_text(plan.mean_latency, 3) and not plan.claim
+    return "" if same else _no_plan_below(plan, f"{best} ms")
 
 
 def _no_plan_below(plan: Plan, value: str) -> str:
     return f"; claimed bound {value}" if plan.claim else f"; no plan can be below {value}"
 
 
-def _replicas(plan: Plan) -> str:
-    """Voters in the order in which they answer, then the other replicas."""
-    near = [row.nearest for row in plan.per_client]
+def replicas_table(plan: Plan, most_levels: int | None = 2) -> ValueTable:
+    """Return the voters in the order in which they answer, then the other replicas."""
+    total = sum(row.operations for row in plan.client_rows)
     demand = dict.fromkeys(plan.replicas, 0.0)
-    total = sum(row.operations for row in plan.per_client)
-    for row, site in zip(plan.per_client, near, strict=True):
-        demand[site] += row.operations
-    rows = []
-    witnesses = set(plan.witnesses)
+    for row in plan.client_rows:
+        demand[row.nearest] += row.operations
+    instance, rows = plan.problem.instance, []
     for member in plan.quorum_members:
         role = "leader" if member.voter == plan.leader else "voter"
-        role = "witness" if member.voter in witnesses else role
-        counted = "counted" if member.counted else ""
-        cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
-        rows.append([member.voter, role, *cells])
-    voters = set(plan.voters)
-    rtt = plan.problem.demand.site_rtt[-1]
-    sites = plan.problem.instance.sites
+        role = "witness" if member.voter in plan.witnesses else role
+        counted = "counted" if member.counted and plan.leader else ""
+        rows.append((member.voter, role, member.rtt if plan.leader else math.nan, counted))
+    place = {site: i for i, site in enumerate(instance.sites)}
     if plan.configuration is not None:
-        rows.extend(
-            [
-                sites[site],
-                "read-only",
-                number_text(float(rtt[plan.configuration.leader, site])),
-                "",
-            ]
-            for site in plan.configuration.replicas
-            if sites[site] not in voters
-        )
-    levels = list(plan.problem.instance.domains)[:2]
-    place = {site: i for i, site in enumerate(sites)}
-    for cells in rows:
-        site = cells[0]
-        serves = total and site not in witnesses
-        cells.append(f"{100 * demand[site] / total:.1f} %" if serves else "–")
-        cells.extend(plan.problem.instance.domains[level][place[site]] or "–" for level in levels)
-    return table(
-        ["site", "role", "RTT ms", "quorum", "nearest to", *levels],
-        rows,
-        right=(2, 4),
-        indent="  ",
+        rtt = plan.problem.demand.site_rtt[-1][plan.configuration.leader]
+        rest = [site for site in plan.replicas if site not in plan.voters]
+        rows += [(site, "read-only", float(rtt[place[site]]), "") for site in rest]
+    levels = list(instance.domains)[:most_levels]
+    columns = [ValueColumn("site"), ValueColumn("role"), ValueColumn("RTT ms", 2)]
+    columns += [ValueColumn("quorum"), ValueColumn("nearest to", 1, unit="%")]
+    return ValueTable(
+        "Replicas",
+        (*columns, *map(ValueColumn, levels)),
+        tuple(
+            (
+                *row,
+                100 * demand[row[0]] / total if total and row[1] != "witness" else math.nan,
+                *(instance.domains[level][place[row[0]]] or "–" for level in levels),
+            )
+            for row in rows
+        ),
     )
 
 
@@ -210,18 +191,6 @@ def _tables(plan: Plan) -> tuple[ValueTable, ...]:
     if plan.configuration is None:
         return ()
     return plan.problem.objective.tables(plan.problem, plan.configuration)
-
-
-def _bill(plan: Plan, today: MonthlyBill | None) -> list[str]:
-    """Return the tables of the bill of a plan, and of the present bill if given.
-
-    Nothing without prices, and where one term is all that there is to tell.
-    """
-    if plan.bill is None or (today is None and len(plan.bill.by_term) < 2):
-        return []
-    from placement.evaluation.bill import bill_tables
-
-    return [section(one.title, values_text(one)) for one in bill_tables(plan.bill, today)]
 
 
 def values_text(values: ValueTable) -> str:
@@ -232,9 +201,13 @@ def values_text(values: ValueTable) -> str:
         for column, value in zip(values.columns, row, strict=True):
             if isinstance(value, str) or column.decimals is None:
                 cells.append(str(value))
+            elif math.isinf(value):
+                cells.append(column.beyond)
             else:
-                finite = math.isfinite(value)
-                cells.append(number_text(value, column.decimals) if finite else column.beyond)
+                sign = "+" if column.signed and value >= 0 else ""
+                told = column.unit and not (math.isnan(value) or makes_csv())
+                unit = f" {column.unit}" if told else ""
+                cells.append(f"{sign}{number_text(value, column.decimals)}{unit}")
         if place == values.chosen:
             cells[0] += " (chosen)"
         rows.append(cells)
@@ -242,62 +215,40 @@ def values_text(values: ValueTable) -> str:
     return table([column.name for column in values.columns], rows, right=right, indent="  ")
 
 
-def _operations(plan: Plan) -> str:
-    return table(
-        ["operation", "share", "mean ms"],
-        [
-            [row.operation, f"{100 * row.share:.2f} %", number_text(row.latency)]
-            for row in plan.per_operation
-        ],
-        right=(1, 2),
-        indent="  ",
+def _numbers(*names: str, decimals: int = 2) -> tuple[ValueColumn, ...]:
+    return tuple(ValueColumn(name, decimals) for name in names)
+
+
+def operation_tables(plan: Plan) -> list[ValueTable]:
+    """Return the latency of each operation; with waits its parts, and each wait too."""
+    head = (ValueColumn("operation"), ValueColumn("share", 2, unit="%"))
+    rows = [(row.operation, 100 * row.share, row.latency) for row in plan.per_operation]
+    if not plan.problem.demand.has_waits:
+        return [ValueTable("Operations", (*head, *_numbers("mean ms")), tuple(rows))]
+    parts = ("mean", "= nearest", "+ leader", "+ waiting", "+ constant")
+    found = [
+        ValueTable(
+            "Operations, ms",
+            (*head, *_numbers(*parts)),
+            tuple(
+                (*row, part.to_nearest, part.to_leader, part.waiting, part.constant)
+                for row, part in zip(rows, plan.parts, strict=True)
+            ),
+        )
+    ]
+    waits = tuple(
+        (row.operation, row.wait, row.latency, row.last, 100 * row.last_share, row.one_fewer)
+        for row in plan.waits
     )
-
-
-def _parts(plan: Plan) -> str:
-    """Return the operations with the trips and waits that their latency is the sum of."""
-    return table(
-        ["operation", "share", "mean", "= nearest", "+ leader", "+ waiting", "+ constant"],
-        [
-            [
-                row.operation,
-                f"{100 * row.share:.2f} %",
-                number_text(row.latency),
-                number_text(part.to_nearest),
-                number_text(part.to_leader),
-                number_text(part.waiting),
-                number_text(part.constant),
-            ]
-            for row, part in zip(plan.per_operation, plan.parts, strict=True)
-        ],
-        right=(1, 2, 3, 4, 5, 6),
-        indent="  ",
-    )
-
-
-def _waits(plan: Plan) -> str:
-    """Return the last site to answer in each wait, and the gain of one answer fewer."""
-    return table(
-        ["operation", "wait", "mean ms", "most often last", "", "one fewer, ms"],
-        [
-            [
-                row.operation,
-                row.wait,
-                number_text(row.latency),
-                row.last,
-                f"{100 * row.last_share:.0f} %",
-                number_text(row.one_fewer),
-            ]
-            for row in plan.waits
-        ],
-        right=(2, 4, 5),
-        indent="  ",
-    )
+    columns = (*map(ValueColumn, ("operation", "wait")), *_numbers("mean ms"))
+    last = (ValueColumn("most often last"), ValueColumn("", 0, unit="%"))
+    columns = (*columns, *last, *_numbers("one fewer, ms"))
+    return [*found, ValueTable("Waits, one round each", columns, waits)] if waits else found
 
 
 def _clients(plan: Plan) -> str:
     """Return the clients with the highest latency and those with the most operations, each once."""
-    issued = [row for row in plan.per_client if row.operations > 0]
+    issued = [row for row in plan.client_rows if row.operations > 0]
     worst = sorted(issued, key=lambda row: -row.latency)[:_MOST_CLIENTS]
     heaviest = sorted(issued, key=lambda row: -row.operations)[:_MOST_CLIENTS]
     total = sum(row.operations for row in issued)
@@ -334,62 +285,75 @@ def _clients(plan: Plan) -> str:
     )
 
 
-def _leaders(plan: Plan) -> str:
-    return table(
-        ["leader", "mean ms", "overhead"],
-        [
-            [
-                row.leader + (" (chosen)" if row.leader == plan.leader else ""),
-                number_text(row.mean_latency, 3),
-                f"{row.overhead:.2f} %",
-            ]
-            for row in plan.leaders
-        ],
-        right=(1, 2),
-        indent="  ",
+_OVERHEAD = ValueColumn("overhead", 2, "–", unit="%")
+
+
+def leader_tables(plan: Plan) -> list[ValueTable]:
+    """Return each voter as leader and, without waits, the leaders of the baseline rules."""
+    ranking = ValueTable(
+        "Leaders, replicas and voters unchanged",
+        (ValueColumn("leader"), *_numbers("mean ms", decimals=3), _OVERHEAD),
+        tuple((row.leader, row.mean_latency, row.overhead) for row in plan.leaders),
+        next((i for i, row in enumerate(plan.leaders) if row.leader == plan.leader), None),
     )
-
-
-def _naive(plan: Plan) -> str:
+    if plan.problem.demand.has_waits or plan.configuration is None:
+        return [ranking] if plan.leaders else []
     from placement.evaluation.rules_of_thumb import rules_of_thumb
 
-    assert plan.configuration is not None
-    return table(
-        ["rule", "leader", "mean ms", "overhead", ""],
-        [
-            [
+    rules = ValueTable(
+        "The same replicas with a leader chosen by a baseline rule",
+        (
+            *map(ValueColumn, ("rule", "leader")),
+            *_numbers("mean ms", decimals=3),
+            _OVERHEAD,
+            ValueColumn(""),
+        ),
+        tuple(
+            (
                 row.strategy,
                 row.leader or ("(every voter alike)" if not row.why else "–"),
-                number_text(row.mean_latency, 3),
-                "–" if math.isnan(row.overhead) else f"{row.overhead:.2f} %",
+                row.mean_latency,
+                row.overhead,
                 row.why,
-            ]
+            )
             for row in rules_of_thumb(plan.problem, plan.configuration)
-        ],
-        right=(2, 3),
-        indent="  ",
+        ),
+    )
+    return [ranking, rules]
+
+
+def failures_table(report: Failures, most: int | None = None, *, whole: bool = False) -> ValueTable:
+    """Return the effects of each loss, the worst first; all of them, or at most some.
+
+    `whole`: also the leader that would be the worst choice.
+    """
+    columns = (*map(ValueColumn, ("lost", "new leader")), *_numbers("mean ms", decimals=3))
+    columns = (*columns, ValueColumn("overhead", 2, "–", unit="%", signed=True))
+    worst = (ValueColumn("worst leader"), *_numbers("mean ms with it", decimals=3))
+    return ValueTable(
+        f"Loss of any {report.describe().removesuffix(' is lost')}",
+        (*columns, *worst) if whole else columns,
+        tuple(
+            (
+                row.lost,
+                row.leader or "no quorum: the service stops",
+                row.mean_latency,
+                row.overhead,
+                *((row.worst_leader or "–", row.worst_latency) if whole else ()),
+            )
+            for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
+        ),
     )
 
 
-def failures_table(report: Failures, most: int | None = None) -> str:
-    """Return the effects of each loss, the worst first; all of them, or at most some."""
-    rows = [
-        [
-            row.lost,
-            row.leader or "no quorum: the service stops",
-            number_text(row.mean_latency, 3),
-            "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
-        ]
-        for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
-    ]
-    heads = ["lost", "new leader", "mean ms", "overhead"]
-    return table(heads, rows, right=(2, 3), indent="  ")
+def failover_sentence(report: Failures) -> str:
+    """Return the order in which voters take over; empty where the leader is not lost."""
+    order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
+    return f"If the leader is lost: {order}." if order else ""
 
 
 def _failures(report: Failures) -> str:
-    text = failures_table(report, MOST_FAILURES)
-    if report.failover:
-        order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
-        sentence = escape(f"If the leader is lost: {order}.")
-        text += "\n  " + wrap(sentence, page_width() - 2, indent="    ")
+    text = values_text(failures_table(report, MOST_FAILURES))
+    if sentence := failover_sentence(report):
+        text += "\n  " + wrap(escape(sentence), page_width() - 2, indent="    ")
     return text

@@ -6,8 +6,6 @@ from placement.quorumstore.plan import QuorumPlan
 from placement.support.status import Status
 from placement.text import escape, number_text, table, wrap
 
-__all__ = ["quorum_plan_text"]
-
 _MOST_LOSSES = 8
 
 

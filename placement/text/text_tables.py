@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-__all__ = [
-    "clip",
-    "display_width",
-    "escape",
-    "facts",
-    "number_text",
-    "page_width",
-    "section",
-    "sentences",
-    "spreadsheet_text",
-    "table",
-    "use_page_width",
-    "wrap",
-]
-
 
 # The number of columns that text for people is laid out in
 
@@ -31,6 +17,7 @@ _NARROWEST = 40
 _WIDEST = 120
 
 _columns: ContextVar[int] = ContextVar("page_width", default=_USUAL)
+_whole: ContextVar[bool] = ContextVar("whole_tables", default=False)
 
 
 def page_width() -> int:
@@ -45,7 +32,7 @@ def page_width() -> int:
 
 
 @contextmanager
-def use_page_width(columns: int) -> Iterator[None]:
+def use_page_width(columns: int, *, whole: bool = False) -> Iterator[None]:
     """Lay text out in other columns, in this thread and until the block ends.
 
     Parameters
@@ -60,11 +47,67 @@ def use_page_width(columns: int) -> Iterator[None]:
     ...     page_width()
     100
     """
-    token = _columns.set(min(max(columns, _NARROWEST), _WIDEST))
+    tokens = _columns.set(min(max(columns, _NARROWEST), _WIDEST)), _whole.set(whole)
     try:
         yield
     finally:
-        _columns.reset(token)
+        _columns.reset(tokens[0])
+        _whole.reset(tokens[1])
+
+
+# Tables as CSV in place of text
+
+_kept: ContextVar[list[str] | None] = ContextVar("csv_tables", default=None)
+
+
+@contextmanager
+def csv_tables() -> Iterator[list[str]]:
+    """Give a list that gets each table that is laid out inside, as CSV with whole numbers."""
+    kept: list[str] = []
+    token = _kept.set(kept)
+    try:
+        yield kept
+    finally:
+        _kept.reset(token)
+
+
+def makes_csv() -> bool:
+    """Return whether tables are made as CSV, inside :func:`csv_tables`."""
+    return _kept.get() is not None
+
+
+def laid_out(header: Sequence[str], rows: Sequence[Sequence[str]], text: str) -> str:
+    """Return the text of a table that is laid out; inside :func:`csv_tables` it is kept there."""
+    kept = _kept.get()
+    if kept is not None:
+        kept.append(csv_text(header, rows))
+    return text
+
+
+def keep_table(text: str) -> None:
+    """Keep a table in place of those before it, inside :func:`csv_tables`."""
+    kept = _kept.get()
+    if kept is not None:
+        kept[:] = [text]
+
+
+def csv_text(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV: lists joined by ``;``, what does not exist empty.
+
+    Text is safe to open with a spreadsheet program: no formula, no invisible characters.
+    """
+
+    def cell(value: object) -> object:
+        value = "; ".join(value) if isinstance(value, tuple) else value
+        if isinstance(value, str):
+            return spreadsheet_text(value)
+        return None if value != value or value == "–" else value
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([cell(str(name)) for name in header])
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue()
 
 
 # Characters, their widths in a terminal, and numbers as text
@@ -155,13 +198,15 @@ def wrap(text: str, width: int | None = None, indent: str = "") -> str:
 
 
 def number_text(value: float, digits: int = 2) -> str:
-    """Show a number with a fixed number of decimals and commas; NaN is a dash.
+    """Show a number with a fixed number of decimals and commas; NaN is a dash. In CSV it is whole.
 
     Examples
     --------
     >>> number_text(12345.678), number_text(float("nan")), number_text(float("inf"))
     ('12,345.68', '–', '∞')
     """
+    if makes_csv():
+        return "" if math.isnan(value) else repr(float(value))
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -185,7 +230,7 @@ def table(
     width: int | None = None,
     indent: str = "",
 ) -> str:
-    """Return an aligned table.
+    """Return an aligned table; inside :func:`csv_tables` it is kept there as CSV.
 
     Parameters
     ----------
@@ -197,15 +242,17 @@ def table(
         Positions of the columns that are set flush right (numbers); these are never clipped.
     width
         Most columns; the widest text columns are clipped to fit, the first one last. None: those of
-        the page.
+        the page, or no limit where its tables are whole (:func:`use_page_width`).
     indent
         In front of every line.
     """
+    if makes_csv():
+        return laid_out(header, rows, "")
     cells = [[escape(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
     texts = [position for position in range(len(header)) if position not in right]
     room = (page_width() if width is None else width) - len(indent) - 2 * (len(header) - 1)
-    while sum(widths) > room:
+    while sum(widths) > room and not (width is None and _whole.get()):
         long = [position for position in texts if widths[position] > _LEAST_CLIPPED]
         if not long:
             break
@@ -223,10 +270,16 @@ def table(
     return "\n".join(lines)
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """Return names and their texts in two columns, long texts wrapped."""
+def facts(pairs: Sequence[tuple[str, str]], *, header: Sequence[str] = ()) -> str:
+    """Return names and their texts in two columns, long texts wrapped.
+
+    With the names of the two columns, they are a table too (:func:`csv_tables`).
+    """
+    if header:
+        laid_out(header, pairs, "")
+    width = max(display_width(name) + 2 for name, _ in pairs) if header else LABEL
     return "\n".join(
-        wrap(f"{name:<{LABEL}}{escape(text)}", indent=" " * LABEL) for name, text in pairs
+        wrap(f"{name:<{width}}{escape(text)}", indent=" " * width) for name, text in pairs
     )
 
 

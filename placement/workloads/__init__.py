@@ -10,96 +10,46 @@ See :mod:`placement.workloads.fleets` for the law.
 """
 
 from placement.support.lazy import lazy_names
-from placement.workloads.activity import (
-    FRIDAY_SATURDAY,
-    Consumer,
-    Curve,
-    Event,
-    FlashCrowd,
-    Flat,
-    Holiday,
-    Launch,
-    LocalTime,
-    Migration,
-    NightlyBatch,
-    Office,
-    Outage,
-    Scene,
-    Timeline,
-    local_time,
-)
-from placement.workloads.fleets import (
-    AR1,
-    CONCENTRATION,
-    FOOTPRINTS,
-    MIXES,
-    TENANTS,
-    Block,
-    Database,
-    Law,
-    apart_groups,
-    autoregress,
-    database_sizes,
-    expected_demand,
-    fleet,
-    generate,
-    mix_shares,
-    sample_mix,
-    standard_database,
-    write_parquet,
-)
-from placement.workloads.footprints import (
-    USER_EXPONENT,
-    Clients,
-    everywhere,
-    home_and_tail,
-    national,
-    regional,
-    two_poles,
-)
-
-__all__ = [
-    "AR1",
-    "CONCENTRATION",
-    "FOOTPRINTS",
-    "FRIDAY_SATURDAY",
-    "MIXES",
-    "TENANTS",
-    "USER_EXPONENT",
-    "Block",
-    "Clients",
-    "Consumer",
-    "Curve",
-    "Database",
-    "Event",
-    "FlashCrowd",
-    "Flat",
-    "Holiday",
-    "Launch",
-    "Law",
-    "LocalTime",
-    "Migration",
-    "NightlyBatch",
-    "Office",
-    "Outage",
-    "Scene",
-    "Timeline",
-    "apart_groups",
-    "autoregress",
-    "database_sizes",
-    "everywhere",
-    "expected_demand",
-    "fleet",
-    "generate",
-    "home_and_tail",
-    "local_time",
-    "mix_shares",
-    "national",
-    "regional",
-    "sample_mix",
-    "standard_database",
-    "two_poles",
-    "write_parquet",
-]
+from placement.workloads.activity import FRIDAY_SATURDAY as FRIDAY_SATURDAY
+from placement.workloads.activity import Consumer as Consumer
+from placement.workloads.activity import Curve as Curve
+from placement.workloads.activity import Event as Event
+from placement.workloads.activity import FlashCrowd as FlashCrowd
+from placement.workloads.activity import Flat as Flat
+from placement.workloads.activity import Holiday as Holiday
+from placement.workloads.activity import Launch as Launch
+from placement.workloads.activity import LocalTime as LocalTime
+from placement.workloads.activity import Migration as Migration
+from placement.workloads.activity import NightlyBatch as NightlyBatch
+from placement.workloads.activity import Office as Office
+from placement.workloads.activity import Outage as Outage
+from placement.workloads.activity import Scene as Scene
+from placement.workloads.activity import Timeline as Timeline
+from placement.workloads.activity import local_time as local_time
+from placement.workloads.fleets import AR1 as AR1
+from placement.workloads.fleets import CONCENTRATION as CONCENTRATION
+from placement.workloads.fleets import FOOTPRINTS as FOOTPRINTS
+from placement.workloads.fleets import MIXES as MIXES
+from placement.workloads.fleets import TENANTS as TENANTS
+from placement.workloads.fleets import Block as Block
+from placement.workloads.fleets import Database as Database
+from placement.workloads.fleets import Law as Law
+from placement.workloads.fleets import apart_groups as apart_groups
+from placement.workloads.fleets import autoregress as autoregress
+from placement.workloads.fleets import database_sizes as database_sizes
+from placement.workloads.fleets import expected_demand as expected_demand
+from placement.workloads.fleets import fleet as fleet
+from placement.workloads.fleets import generate as generate
+from placement.workloads.fleets import mix_shares as mix_shares
+from placement.workloads.fleets import sample_mix as sample_mix
+from placement.workloads.fleets import standard_database as standard_database
+from placement.workloads.fleets import write_parquet as write_parquet
+from placement.workloads.footprints import USER_EXPONENT as USER_EXPONENT
+from placement.workloads.footprints import Clients as Clients
+from placement.workloads.footprints import everywhere as everywhere
+from placement.workloads.footprints import home_and_tail as home_and_tail
+from placement.workloads.footprints import national as national
+from placement.workloads.footprints import regional as regional
+from placement.workloads.footprints import two_poles as two_poles
 
 __getattr__, __dir__ = lazy_names(__name__)

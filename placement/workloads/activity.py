@@ -29,25 +29,6 @@ from placement.support.checks import (
 )
 from placement.workloads.footprints import Clients
 
-__all__ = [
-    "FRIDAY_SATURDAY",
-    "Consumer",
-    "Curve",
-    "Event",
-    "FlashCrowd",
-    "Flat",
-    "Holiday",
-    "Launch",
-    "LocalTime",
-    "Migration",
-    "NightlyBatch",
-    "Office",
-    "Outage",
-    "Scene",
-    "Timeline",
-    "local_time",
-]
-
 FRIDAY_SATURDAY = frozenset(
     {
         "AF",
@@ -103,12 +84,9 @@ class Timeline:
     def __post_init__(self) -> None:
         instance_of(self.start, datetime, "start", "an aware datetime")
         if self.start.tzinfo is None:
-            raise InputError(
-                "a start without a time zone",
-                field="start",
-                value=self.start,
-                expected="an aware datetime, e.g. datetime(2026, 3, 18, tzinfo=UTC)",
-            )
+            words = "a start without a time zone"
+            expected = "an aware datetime, e.g. datetime(2026, 3, 18, tzinfo=UTC)"
+            raise InputError(words, field="start", value=self.start, expected=expected)
         for field, value in (("intervals", self.intervals), ("minutes", self.minutes)):
             whole(value, field, minimum=1, maximum=_MOST)
         object.__setattr__(self, "start", self.start.astimezone(UTC))
@@ -462,12 +440,9 @@ class Outage:
     def __post_init__(self) -> None:
         number(self.hours, "hours", above=True)
         if self.redirect == self.client:
-            raise InputError(
-                "a cluster that is down takes no traffic",
-                field="redirect",
-                value=self.redirect,
-                expected="another client",
-            )
+            words = "a cluster that is down takes no traffic"
+            expected = "another client"
+            raise InputError(words, field="redirect", value=self.redirect, expected=expected)
 
     def apply(self, rates: FloatArray, scene: Scene) -> FloatArray:
         """Set the cluster's rates to 0 during the outage, and add them to those of `redirect`."""
@@ -530,12 +505,8 @@ class Migration:
     def __post_init__(self) -> None:
         number(self.days, "days")
         if self.source == self.target:
-            raise InputError(
-                "a migration to where it came from",
-                field="target",
-                value=self.target,
-                expected="another client",
-            )
+            words = "a migration to where it came from"
+            raise InputError(words, field="target", value=self.target, expected="another client")
 
     def apply(self, rates: FloatArray, scene: Scene) -> FloatArray:
         """Move a growing share of the source's rates to the target."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
@@ -22,7 +22,6 @@ from placement.support.checks import (
     elements,
     instance_of,
     instances_of,
-    mapping,
     nonnegative,
     number,
     text,
@@ -55,31 +54,6 @@ from placement.workloads.footprints import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "AR1",
-    "CONCENTRATION",
-    "FOOTPRINTS",
-    "MIXES",
-    "TENANTS",
-    "Block",
-    "Database",
-    "Law",
-    "apart_groups",
-    "autoregress",
-    "database_sizes",
-    "expected_demand",
-    "fleet",
-    "generate",
-    "mix_shares",
-    "sample_mix",
-    "standard_database",
-    "write_parquet",
-]
-
-
-# Counts from databases, streamed block by block
-
 
 # Noise: first-order autoregressive processes, on the log of demand
 
@@ -132,7 +106,7 @@ def autoregress(normals: FloatArray, lag1: FloatArray, sd: FloatArray) -> FloatA
     return series
 
 
-Law = Literal["poisson", "negative-binomial", "expected"]
+Law = Literal["poisson", "expected"]
 """Draw of counts from rates; ``expected`` draws nothing and gives the means themselves."""
 
 _WRITE = STANDARD_OPERATIONS.index(SINGLE_GROUP)
@@ -162,8 +136,6 @@ def generate(
     *,
     seed: int,
     law: Law = "poisson",
-    dispersion: float = 20.0,
-    events: Sequence[Event] = (),
     block: int = 16,
 ) -> Iterator[Block]:
     """Draw the demand of databases, a block at a time.
@@ -180,13 +152,7 @@ def generate(
         Every database draws from a separate stream, made of `seed` and its index: neither
         the size of the blocks nor which other databases are drawn changes what comes out.
     law
-        ``poisson``; ``negative-binomial``, where a gamma factor of mean 1 and variance
-        1/`dispersion` on each cell gives counts of variance λ + λ²/dispersion (the operations of
-        a cell share the factor: a busy half hour is busy for all of them); ``expected``.
-    dispersion
-        Shape of that gamma law.
-    events
-        What happens to all databases alike (a holiday, an outage), after their own events.
+        ``poisson`` or ``expected``.
     block
         Databases per block: bounds the memory, 8 · block · intervals · clients · 5 bytes.
 
@@ -209,37 +175,23 @@ def generate(
     instance_of(timeline, Timeline, "timeline", "a Timeline")
     databases = instances_of(databases, Database, "databases", "a workloads.Database")
     seed = whole(seed, "seed")
-    events = tuple(events) if isinstance(events, (list, tuple)) else elements(events, "events")  # type: ignore[assignment]  # checked next
-    for event in events:
-        if not isinstance(event, Event):
-            raise InputError(
-                "not an event", field="events", value=event, expected="a workloads.Event"
-            )
     if not isinstance(law, str) or law not in get_args(Law):
         raise InputError(
             "unknown law", field="law", value=law, expected="one of " + ", ".join(get_args(Law))
         )
-    number(dispersion, "dispersion", above=True)
     block = whole(block, "block", minimum=1)
     streams = set()
     for database in databases:
         if len(database.weights) != len(clients):
-            raise InputError(
-                f"database {database.name!r} has other clients",
-                field="weights",
-                value=len(database.weights),
-                expected=f"{len(clients)} weights",
-            )
+            words = f"database {database.name!r} has other clients"
+            expected = f"{len(clients)} weights"
+            raise InputError(words, field="weights", value=len(database.weights), expected=expected)
         if database.index in streams:
-            raise InputError(
-                f"database {database.name!r} has the random stream of another database",
-                field="index",
-                value=database.index,
-                expected="unique indices",
-            )
+            words = f"database {database.name!r} has the random stream of another database"
+            raise InputError(words, field="index", value=database.index, expected="unique indices")
         streams.add(database.index)
     scene = Scene(timeline, clients, local_time(timeline, clients.timezones, clients.countries))
-    return _blocks(tuple(databases), scene, seed, law, dispersion, tuple(events), block)
+    return _blocks(tuple(databases), scene, seed, law, block)
 
 
 def _blocks(
@@ -247,8 +199,6 @@ def _blocks(
     scene: Scene,
     seed: int,
     law: Law,
-    dispersion: float,
-    events: tuple[Event, ...],
     block: int,
 ) -> Iterator[Block]:
     shape = (scene.timeline.intervals, len(scene.clients), len(STANDARD_OPERATIONS))
@@ -266,9 +216,7 @@ def _blocks(
         else:
             counts = np.empty((len(part), *shape))
         for i, (database, rng) in enumerate(zip(part, streams, strict=True)):
-            rates = _rates(database, noise[:, i, :], scene, events)
-            if law == "negative-binomial":
-                rates = rates * rng.gamma(dispersion, 1.0 / dispersion, rates.shape)
+            rates = _rates(database, noise[:, i, :], scene)
             means = rates[:, :, np.newaxis] * database.mix
             for batch in database.batches:
                 means[:, batch.client, _WRITE] += batch.written(scene)
@@ -301,13 +249,11 @@ def _noise(
     return np.exp(total, out=total)
 
 
-def _rates(
-    database: Database, noise: FloatArray, scene: Scene, events: tuple[Event, ...]
-) -> FloatArray:
+def _rates(database: Database, noise: FloatArray, scene: Scene) -> FloatArray:
     """Return the expected operations of a database, shape (intervals, clients)."""
     factor = database.curve(scene.local.hour, scene.local.weekend)
     rates: FloatArray = database.rate * database.weights * factor * noise
-    for event in (*database.events, *events):
+    for event in database.events:
         rates = event.apply(rates, scene)
     return rates
 
@@ -343,30 +289,23 @@ def mix_shares(name: str) -> FloatArray:
         For a name that is not in :data:`MIXES`.
     """
     if not isinstance(name, str) or name not in MIXES:
-        raise InputError(
-            "unknown operation mix",
-            field="mix",
-            value=name,
-            expected="one of " + ", ".join(MIXES),
-        )
+        words = "unknown operation mix"
+        raise InputError(words, field="mix", value=name, expected="one of " + ", ".join(MIXES))
     shares = np.array(MIXES[name], dtype=np.float64)
     shares /= shares.sum()
     return shares
 
 
-def sample_mix(
-    name: str, rng: np.random.Generator, concentration: float = CONCENTRATION
-) -> FloatArray:
-    """Draw one database's own mix from Dirichlet(concentration · mix), shape (5,).
+def sample_mix(name: str, rng: np.random.Generator) -> FloatArray:
+    """Draw one database's own mix from Dirichlet(:data:`CONCENTRATION` · mix), shape (5,).
 
     An operation that the named mix does not have, the drawn one does not have either.
     """
     instance_of(rng, np.random.Generator, "rng", "a numpy.random.Generator")
-    number(concentration, "concentration", above=True)
     shares = mix_shares(name)
     present = shares > 0
     drawn = np.zeros_like(shares)
-    drawn[present] = rng.dirichlet(concentration * shares[present])
+    drawn[present] = rng.dirichlet(CONCENTRATION * shares[present])
     return drawn
 
 
@@ -441,12 +380,8 @@ def _table(block: Block, clients: Clients, timeline: Timeline) -> pa.Table:
     names = [operation.name for operation in STANDARD_OPERATIONS]
     expected = (len(block.databases), timeline.intervals, len(clients), len(names))
     if block.counts.shape != expected:
-        raise InputError(
-            "a block of another workload",
-            field="counts",
-            value=block.counts.shape,
-            expected=str(expected),
-        )
+        words = "a block of another workload"
+        raise InputError(words, field="counts", value=block.counts.shape, expected=str(expected))
     moments = np.array(
         [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
     )
@@ -554,6 +489,7 @@ class Database:
 
 
 _MOST_DATABASES = 10**7
+_EVENTFUL, _PREFERRING = 0.2, 0.25
 
 
 def fleet(
@@ -564,13 +500,9 @@ def fleet(
     timeline: Timeline | None = None,
     median_rate: float = 2000.0,
     sigma: float = 2.0,
-    mixes: Mapping[str, float] | None = None,
-    footprints: Mapping[str, float] = FOOTPRINTS,
-    eventful: float = 0.2,
     nearest_sites: Sequence[str] | None = None,
-    preferring: float = 0.25,
 ) -> tuple[Database, ...]:
-    """Draw a fleet.
+    """Draw a fleet: all of :data:`MIXES` alike, footprints as :data:`FOOTPRINTS` says.
 
     Parameters
     ----------
@@ -581,26 +513,17 @@ def fleet(
     seed
         The same seed gives the same fleet, bit for bit, and the first n databases of a larger one.
     timeline
-        Where events fall; None: no events.
+        Where events fall, one each to a fifth of the databases; None: no events.
     median_rate, sigma
         Sizes are log-normal: median in operations per interval, standard deviation of the log.
-    mixes
-        Relative frequency of each mix of `MIXES`;
-        None: all equal.
-    footprints
-        Relative frequency of each footprint.
-    eventful
-        Share of databases to which one event happens.
     nearest_sites
-        For each client, the site closest to it: gives `preferring` of the databases a preferred
+        For each client, the site closest to it: gives a quarter of the databases a preferred
         leader, next to their heaviest client. None: no preferences.
-    preferring
-        Share of databases with a preferred leader, where `nearest_sites` are given.
 
     Raises
     ------
     InputError
-        For unknown mixes or footprints, frequencies that are all zero, or shares outside 0 to 1.
+        For numbers out of range, and for another number of nearest sites than of clients.
     """
     instance_of(clients, Clients, "clients", "workloads.Clients")
     databases = whole(databases, "databases", minimum=1, maximum=_MOST_DATABASES)
@@ -609,22 +532,17 @@ def fleet(
         instance_of(timeline, Timeline, "timeline", "a Timeline")
     number(median_rate, "median_rate", above=True)
     number(sigma, "sigma")
-    for name, share in (("eventful", eventful), ("preferring", preferring)):
-        number(share, name, maximum=1)
     if nearest_sites is not None:
         nearest_sites = tuple(
             text(site, "nearest_sites")
             for site in elements(nearest_sites, "nearest_sites", "one site per client")
         )
     if nearest_sites is not None and len(nearest_sites) != len(clients):
-        raise InputError(
-            "one site per client is needed",
-            field="nearest_sites",
-            value=len(nearest_sites),
-            expected=f"{len(clients)} names",
-        )
-    kinds, kind_odds = _odds(dict.fromkeys(MIXES, 1.0) if mixes is None else mixes, MIXES, "mixes")
-    shapes, shape_odds = _odds(footprints, FOOTPRINTS, "footprints")
+        words = "one site per client is needed"
+        expected = f"{len(clients)} names"
+        raise InputError(words, field="nearest_sites", value=len(nearest_sites), expected=expected)
+    kinds, kind_odds = tuple(MIXES), np.ones(len(MIXES)) / len(MIXES)
+    shapes, shape_odds = tuple(FOOTPRINTS), np.array(list(FOOTPRINTS.values()))
 
     result = []
     for index in range(databases):
@@ -641,7 +559,7 @@ def fleet(
         heaviest = int(np.argmax(weights))
         events: tuple[Event, ...] = ()
         batches: tuple[NightlyBatch, ...] = ()
-        if timeline is not None and happens < eventful:
+        if timeline is not None and happens < _EVENTFUL:
             events, batches = _happening(clients, weights, rate, TENANTS[kind], timeline, rng)
         result.append(
             Database(
@@ -657,7 +575,7 @@ def fleet(
                 batches=batches,
                 preferred_leader=(
                     nearest_sites[heaviest]
-                    if nearest_sites is not None and wish < preferring
+                    if nearest_sites is not None and wish < _PREFERRING
                     else None
                 ),
                 kind=kind,
@@ -678,22 +596,6 @@ def standard_database(clients: Clients, mix: str = "social", rate: float = 1_000
         kind=mix,
         footprint="global",
     )
-
-
-def _odds(
-    frequencies: Mapping[str, float], known: Mapping[str, object], name: str
-) -> tuple[tuple[str, ...], FloatArray]:
-    mapping(frequencies, name, "name -> frequency")
-    for key in frequencies:
-        if key not in known:
-            raise InputError(
-                "unknown", field=name, value=key, expected="one of " + ", ".join(known)
-            )
-    keys = tuple(frequencies)
-    values = nonnegative([frequencies[key] for key in keys], name, [("entry", keys)])
-    if not values.sum() > 0:
-        raise InputError("nothing to draw from", field=name, expected="one frequency > 0")
-    return keys, values / values.sum()
 
 
 def _weights(shape: str, clients: Clients, rng: np.random.Generator) -> FloatArray:
@@ -825,12 +727,9 @@ def apart_groups(
     """
     count, each = whole(groups, "groups"), whole(size, "size", minimum=2)
     if count * each > len(names):
-        raise InputError(
-            "too few databases for the groups",
-            field="groups",
-            value=count,
-            expected=f"at most {len(names) // each} groups of {each}",
-        )
+        words = "too few databases for the groups"
+        expected = f"at most {len(names) // each} groups of {each}"
+        raise InputError(words, field="groups", value=count, expected=expected)
     drawn = _stream(seed, _GROUPS).permutation(len(names))[: count * each].reshape(count, each)
     return tuple(tuple(names[place] for place in group) for group in drawn.tolist())
 

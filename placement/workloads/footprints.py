@@ -18,20 +18,9 @@ from placement.support.checks import (
     FloatArray,
     instance_of,
     nonnegative,
-    number,
     unique_names,
     whole,
 )
-
-__all__ = [
-    "USER_EXPONENT",
-    "Clients",
-    "everywhere",
-    "home_and_tail",
-    "national",
-    "regional",
-    "two_poles",
-]
 
 USER_EXPONENT = 0.7
 """Power of internet users to which demand is proportional."""
@@ -70,12 +59,9 @@ class Clients:
             ("timezones", self.timezones),
         ):
             if len(labels) != len(self.names):
-                raise InputError(
-                    "as many labels as clients are needed",
-                    field=field,
-                    value=len(labels),
-                    expected=f"{len(self.names)} labels",
-                )
+                words = "as many labels as clients are needed"
+                expected = f"{len(self.names)} labels"
+                raise InputError(words, field=field, value=len(labels), expected=expected)
         users = nonnegative(self.users, "users", [("client", self.names)])
         if not users.any():
             raise InputError("no users at all", field="users", expected="one client with users")
@@ -100,12 +86,8 @@ class Clients:
         """Return which clients carry `label`; InputError when none does."""
         mask = np.array([each == label for each in labels], dtype=np.bool_)
         if not mask.any():
-            raise InputError(
-                "no client there",
-                field=field,
-                value=label,
-                expected="one of " + ", ".join(sorted(set(labels))),
-            )
+            expected = "one of " + ", ".join(sorted(set(labels)))
+            raise InputError("no client there", field=field, value=label, expected=expected)
         return mask
 
 
@@ -117,33 +99,32 @@ def everywhere(clients: Clients) -> FloatArray:
     return weights
 
 
-def regional(clients: Clients, continent: str, share: float = 0.9) -> FloatArray:
-    """Return weights of a database at home on one continent, 90 % of it by default."""
+def regional(clients: Clients, continent: str) -> FloatArray:
+    """Return weights of a database with 90 % of its demand on one continent."""
     instance_of(clients, Clients, "clients", "workloads.Clients")
-    return _split(clients, clients.where(clients.continents, continent, "continent"), share)
+    return _split(clients, clients.where(clients.continents, continent, "continent"), 0.9)
 
 
-def national(clients: Clients, country: str, share: float = 0.97) -> FloatArray:
-    """Return weights of a database at home in one country, 97 % of it by default."""
+def national(clients: Clients, country: str) -> FloatArray:
+    """Return weights of a database with 97 % of its demand in one country."""
     instance_of(clients, Clients, "clients", "workloads.Clients")
-    return _split(clients, clients.where(clients.countries, country, "country"), share)
+    return _split(clients, clients.where(clients.countries, country, "country"), 0.97)
 
 
-def home_and_tail(clients: Clients, home: int, share: float = 0.85) -> FloatArray:
+def home_and_tail(clients: Clients, home: int) -> FloatArray:
     """Return weights of a database with 85 % at one cluster and a global tail."""
-    return _split(clients, _only(clients, home), share)
+    return _split(clients, _only(clients, home), 0.85)
 
 
-def two_poles(clients: Clients, first: int, second: int, share: float = 0.45) -> FloatArray:
+def two_poles(clients: Clients, first: int, second: int) -> FloatArray:
     """Return weights of a database with 45 % at each of two clusters and a tail of the rest."""
     instance_of(clients, Clients, "clients", "workloads.Clients")
     if whole(first, "first", minimum=None) == whole(second, "second", minimum=None):
         raise InputError(
             "two poles at one place", field="second", value=second, expected="another client"
         )
-    number(share, "share", maximum=0.5)
     poles = _only(clients, first) | _only(clients, second)
-    weights = _split(clients, poles, 2.0 * share)
+    weights = _split(clients, poles, 0.9)
     weights[poles] = weights[poles].sum() / 2.0
     return weights
 
@@ -152,12 +133,8 @@ def _only(clients: Clients, index: int) -> BoolArray:
     instance_of(clients, Clients, "clients", "workloads.Clients")
     index = whole(index, "client", minimum=None)
     if not 0 <= index < len(clients):
-        raise InputError(
-            "no such client",
-            field="client",
-            value=index,
-            expected=f"an index from 0 to {len(clients) - 1}",
-        )
+        expected = f"an index from 0 to {len(clients) - 1}"
+        raise InputError("no such client", field="client", value=index, expected=expected)
     mask = np.zeros(len(clients), dtype=np.bool_)
     mask[index] = True
     return mask
@@ -165,7 +142,6 @@ def _only(clients: Clients, index: int) -> BoolArray:
 
 def _split(clients: Clients, inside: BoolArray, share: float) -> FloatArray:
     """Give `share` of the demand to the clients inside, the rest to the others; the sum is 1."""
-    number(share, "share", maximum=1)
     weights = np.zeros(len(clients))
     parts = [(inside, share), (~inside, 1.0 - share)]
     for mask, part in parts:

@@ -1,7 +1,5 @@
-"""placement compare and placement sweep: what is printed, written, drawn, and the exit codes."""
+"""Comparisons of methods and sizes: output, files, pictures, and the exit codes."""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 from placement import Instance, Prices
 from placement.analysis import compare_methods
-from placement.cli.option_groups.question_options import counts
 from placement.io import save_instance
 from tests.cli.command import runner
 
@@ -79,34 +76,10 @@ def test_compare_gives_json_without_infinities(placement, world):
     assert outcome.document["best_bound"] == pytest.approx(exact["objective"])
 
 
-def test_compare_writes_and_draws(placement, world, tmp_path):
-    arguments = ("compare", world, "--replicas", 2, "--voters", 1, "--methods", "exhaustive,kq")
-    table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
-    outcome = placement(*arguments, "-o", table, "--plot", picture, "--csv")
-    assert outcome.code == 0
-    assert outcome.out == table.read_text()
-    rows = list(csv.DictReader(io.StringIO(outcome.out)))
-    assert [row["method"] for row in rows] == ["exhaustive", "kq"]
-    assert len(rows[0]["replicas"].split("; ")) == 2
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    again = placement(*arguments, "-o", table)
-    assert again.code == 1
-    assert "--force" in again.err or "exists" in again.err
-    assert placement(*arguments, "-o", table, "--force").code == 0
-
-
-def test_money_changes_what_the_bound_is_a_bound_on(placement, world):
-    outcome = placement(
-        "compare", world, "--replicas", 2, "--voters", 1, "--methods", "exhaustive",
-        "--cost-weight", 1000,
-    )  # fmt: skip
-    assert "bound, objective" in outcome.out
-
-
 def test_exit_codes(placement, world):
     infeasible = ("--replicas", 3, "--voters", 3, "--forbid", "ewr", "--distinct", "side=2")
     assert placement("compare", world, *infeasible, "--methods", "exhaustive,kq").code == 2
-    assert placement("sweep", world, *infeasible, "--method", "exhaustive").code == 2
+    assert placement("compare", "sizes", world, *infeasible, "--method", "exhaustive").code == 2
     assert (
         placement("compare", world, "--replicas", 3, "--voters", 1, "--methods", "leader").code == 1
     )
@@ -119,14 +92,13 @@ def test_exit_codes(placement, world):
         (("compare", "--replicas", 3, "--voters", 1, "--set", "start=none"), "METHOD.NAME=VALUE"),
         (("compare", "--replicas", 3, "--voters", 1, "-o", "x.xlsx"), "unknown table format"),
         (("compare", "--replicas", 3, "--voters", 1, "--plot", "x.gif"), "unknown picture format"),
-        (("sweep", "--replicas", "ams,ber", "--voters", 1), "no numbers of replicas"),
-        (("sweep", "--replicas", "1..2", "--voters", "3"), "no number of voters fits"),
-        (("sweep", "--replicas", "2..3", "--voters", "ber,xyz"), "unknown site"),
+        (("compare", "sizes", "--replicas", "ams,ber", "--voters", 1), "no numbers of replicas"),
+        (("compare", "sizes", "--replicas", "1..2", "--voters", "3"), "no number of voters fits"),
+        (("compare", "sizes", "--replicas", "2..3", "--voters", "ber,xyz"), "unknown site"),
     ],
 )
 def test_bad_input(placement, world, arguments, message):
-    verb, *rest = arguments
-    outcome = placement(verb, world, *rest)
+    outcome = placement(*arguments, world)
     assert outcome.code == 1
     assert message in outcome.err
     assert outcome.out == ""
@@ -135,8 +107,8 @@ def test_bad_input(placement, world, arguments, message):
 def test_sweep_prints_gains(placement, world, tmp_path):
     picture, table = tmp_path / "sweep.svg", tmp_path / "sweep.json"
     outcome = placement(
-        "sweep", world, "--replicas", "2..4", "--voters", "1,3", "--method", "exhaustive",
-        "--plot", picture, "-o", table,
+        "compare", "sizes", world, "--replicas", "2..4", "--voters", "1,3", "--method",
+        "exhaustive", "--plot", picture, "-o", table,
     )  # fmt: skip
     assert outcome.code == 0
     assert "gain ms" in outcome.out
@@ -150,18 +122,9 @@ def test_sweep_prints_gains(placement, world, tmp_path):
     assert second["gain"] == pytest.approx(first["mean_latency"] - second["mean_latency"])
 
 
-def test_sweep_keeps_named_voters(placement, world):
-    outcome = placement(
-        "sweep", world, "--replicas", "2,3", "--voters", "ams,ewr", "--method", "exhaustive",
-        "--json",
-    )  # fmt: skip
-    assert outcome.code == 0
-    assert all(set(cell["voter_sites"]) == {"ams", "ewr"} for cell in outcome.document["cells"])
-
-
 def test_pareto(placement, world, tmp_path):
     picture = tmp_path / "frontier.pdf"
-    arguments = ("sweep", world, "--replicas", "1..4", "--voters", "1", "--pareto", "--method")
+    arguments = ("compare", "fronts", world, "--replicas", "1..4", "--voters", "1", "--method")
     outcome = placement(*arguments, "exhaustive", "--json", "--plot", picture)
     assert outcome.code == 0
     assert outcome.document["complete"] is True
@@ -182,10 +145,3 @@ def test_progress_is_on_stderr(placement, world):
     )  # fmt: skip
     assert outcome.document["methods"]
     assert "best" in outcome.err
-
-
-def test_counts():
-    assert counts(["3..5,8", "4"]) == (3, 4, 5, 8)
-    assert counts([" 3 .. 4 "]) == (3, 4)
-    assert counts(["3,fra"]) is None
-    assert counts(["5..3"]) == ()

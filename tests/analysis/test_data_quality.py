@@ -106,15 +106,15 @@ def test_the_import_reports_and_sensitivity_answers(
     assert document["faster_than_light"] is None
     assert main(["solve", "mine", "--replicas", "2", "--voters", "2", "-o", "plan.json"]) == 0
     capsys.readouterr()
-    assert main(["sensitivity", "plan.json", "--doubt", "20", "--pair", "c:b"]) == 0
+    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b"]) == 0
     out = capsys.readouterr().out
     assert "Doubtful RTTs 20 % off: the optimum moves in " in out
     assert "all 3 pairs" in out
-    assert main(["sensitivity", "plan.json", "--doubt", "20", "--pair", "c:b", "--json"]) == 0
+    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b", "--json"]) == 0
     doubts = json.loads(capsys.readouterr().out)["doubts"]
     assert [(d["pairs"], d["factor"]) for d in doubts[:2]] == [
         ([["c", "b"]], 0.8),
         ([["c", "b"]], 1.2),
     ]
-    assert main(["sensitivity", "plan.json", "--pair", "c:b"]) == 1
+    assert main(["explain", "plan.json", "--pair", "c:b"]) == 1
     assert "--pair: no share" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import numpy as np
 import pytest
 
 import placement
@@ -100,16 +99,6 @@ def test_without_sites_is_to_forbid_them(seed):
         )
         assert math.isclose(one.objective, other.objective, rel_tol=1e-12)
         assert (one.leader, one.replicas) == (other.leader, other.replicas)
-
-
-def test_scaled_demand_counts_a_client_as_often():
-    instance = priced(2)
-    client = instance.clients[1]
-    grown = placement.scale_demand(instance, {client: 2.5, instance.clients[0]: 0})
-    assert np.array_equal(grown.counts[:, 1], 2.5 * instance.counts[:, 1])
-    assert not grown.counts[:, 0].any()
-    assert np.array_equal(grown.counts[:, 2:], instance.counts[:, 2:])
-    assert f"{client} × 2.5" in grown.provenance[-1]
 
 
 @pytest.mark.parametrize(

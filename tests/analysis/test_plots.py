@@ -123,5 +123,5 @@ def test_without_matplotlib_the_extra_is_named(comparison, monkeypatch):
         return true_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
-    with pytest.raises(MissingDependencyError, match=r"replica-placement\[plot\]"):
+    with pytest.raises(MissingDependencyError, match=r"\[plot\]"):
         plots.plot_table(comparison)

@@ -36,7 +36,7 @@ def with_rtt(plan, source, site, value):
 
 
 def plans():
-    for seed in range(5):
+    for seed in range(3):
         instance = random_instance(seed, sites=6, clients=6)
         yield placement.solve(placement.Problem(instance, replicas=3, voters=3))
 
@@ -91,12 +91,6 @@ def test_rtt_ranges(kind):
     assert ended > 3
 
 
-def test_one_client_alone_may_issue_as_much_as_it_likes():
-    instance = random_instance(3, clients=1)
-    plan = placement.solve(placement.Problem(instance, replicas=3, voters=3))
-    assert demand_range(plan, "client-0").high == math.inf
-
-
 def lone_client(counts, **more):
     """Three sites on a line, one client that issues everything, another one that may issue."""
     rtt = np.array([[0.0, 10, 40], [10, 0, 30], [40, 30, 0]])
@@ -128,16 +122,6 @@ def test_money_does_not_grow_with_the_demand_of_a_lone_client():
     ):
         assert optimal_at(plan, with_demand(plan, "alone", factor), 1e-12) is best
     assert placement.solve(with_demand(plan, "alone", 10)).leader == "a"
-
-
-def test_fractional_counts_of_a_lone_client():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        counts = np.zeros((7, 2, 5))
-        counts[:, 0] = rng.random((7, 5))  # two orders of summation give two sums
-        plan = placement.solve(placement.Problem(lone_client(counts), replicas=2, voters=1))
-        found = demand_range(plan, "alone")
-        assert (found.low, found.high, found.high_is_limit) == (0, math.inf, False)
 
 
 def test_only_the_intervals_that_the_decay_leaves_count():

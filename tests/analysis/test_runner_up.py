@@ -7,8 +7,8 @@ import pytest
 
 import placement
 from formulations.exact.reduced_problem import ReducedProblem
+from placement import Contingency
 from placement.analysis.sensitivity import best_plans, next_best_plans
-from placement.contingency.objective import Contingency
 from placement.errors import UnsupportedError
 from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds

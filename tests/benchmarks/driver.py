@@ -4,22 +4,19 @@ import sys
 from types import MappingProxyType
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import CellLimits, ScriptCell
-from benchmarks.harness.suites import Suite
+from benchmarks.harness import runner
+from benchmarks.harness.cells import CellLimits, InstanceRecipe
+from benchmarks.harness.suites import Grid, Suite
 
 
 def main() -> int:
     output, marks, count, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    suite = Suite(
-        "marks",
-        "for tests",
-        "",
-        scripts=tuple(
-            ScriptCell("tests.benchmarks.marker", (marks, f"{i}", "0.01"), CellLimits(wall=30.0))
-            for i in range(count)
-        ),
-    )
-    harness.SUITES = MappingProxyType({"marks": suite})
+    grid = Grid(
+        (InstanceRecipe("none"),), ("mark",), (1,), (1,), seeds=tuple(range(count)),
+        limits=CellLimits(wall=30.0),
+    )  # fmt: skip
+    runner.COMMAND = (sys.executable, "-m", "tests.benchmarks.marker", marks)
+    harness.SUITES = MappingProxyType({"marks": Suite("marks", "for tests", "", (grid,))})
     return harness.main(["run", "marks", "-o", output, "--resume", "--jobs", jobs])
 
 

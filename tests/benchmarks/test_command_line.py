@@ -6,13 +6,15 @@ import errno
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule, ScriptCell
+from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule
+from benchmarks.harness.pictures import method_panels
 from benchmarks.harness.result_files import RESULTS, read_json, read_rows
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.suites import SUITES, Grid, Suite
@@ -71,6 +73,12 @@ def test_run_report_and_diff(
     capsys.readouterr()
     assert harness.main(["report", str(path), "--markdown"]) == 0
     assert "| exhaustive | 1 | 1 | 1 | 0 %" in capsys.readouterr().out
+    assert harness.main(["report", str(path), "--plot", str(tmp_path / "small.png")]) == 0
+    assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
+    gaps, times = method_panels(results.rows, ["exhaustive"])
+    ((sizes, values, _),) = gaps.lines.values()
+    assert (list(sizes), values) == ([3], [0.0])
+    assert list(times.lines) == ["_exhaustive"]
     assert harness.main(["diff", str(path), str(path)]) == 0
     assert "0 worse" in capsys.readouterr().out
 
@@ -80,7 +88,8 @@ def test_diff_says_what_got_worse_and_fails(
 ) -> None:
     """A lost proof is found, named, and shows in the exit code."""
     path, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    assert harness.main(["run", "small", "-o", str(path)]) == 0
+    command = ["run", "small", "-o", str(path), "--method", "exhaustive"]
+    assert harness.main(command) == 0
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
         if line.get("status") == "optimal":
@@ -113,24 +122,26 @@ def test_retry_runs_what_failed_again(
 
 
 def test_a_defect_shows_in_the_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    suite: Suite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A script that fails is a row, the others run, and the run as a whole says so."""
-    bad = Suite(
-        "bad", "", "", scripts=(ScriptCell("tests.benchmarks.marker"), ScriptCell("calendar"))
+    """A cell that crashes is a row, the others run, and the run as a whole says so."""
+    program = (
+        "import json, sys\n"
+        "from benchmarks.harness.cell_process import solve_cell\n"
+        "from benchmarks.harness.cells import cell_from_json\n"
+        "cell = cell_from_json(json.loads(sys.stdin.readline()))\n"
+        "if cell.method == 'best-of': raise IndexError('a defect')\n"
+        "print(json.dumps({'outcome': 'ok', **solve_cell(cell)}))\n"
     )
-    monkeypatch.setattr(harness, "SUITES", MappingProxyType({"bad": bad}))
-    assert harness.main(["run", "bad", "-o", str(tmp_path / "bad.jsonl")]) == 2
+    monkeypatch.setattr("benchmarks.harness.runner.COMMAND", (sys.executable, "-c", program))
+    path = tmp_path / "bad.jsonl"
+    words = ["run", "small", "-o", str(path), "--method", "best-of", "--method", "exhaustive"]
+    assert harness.main(words) == 2
     assert "IndexError" in capsys.readouterr().out
-    found = [row["outcome"] for row in read_results(tmp_path / "bad.jsonl").rows]
-    assert found == ["error", "ok"]
-
-
-def test_two_runs_cannot_write_to_one_file(suite: Suite, tmp_path: Path) -> None:
-    """A second run is turned away while the first has the file."""
-    path = tmp_path / "small.jsonl"
-    with ResultsFile(path):
-        assert harness.main(["run", "small", "-o", str(path), "--resume"]) == 1
+    assert [row["outcome"] for row in read_results(path).rows] == ["crashed", "ok"]
 
 
 def test_force_waits_for_the_lock(suite: Suite, tmp_path: Path) -> None:
@@ -245,6 +256,8 @@ def test_report_shows_rows_of_json_and_csv(capsys: pytest.CaptureFixture[str]) -
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["minutes", "decay", "overhead_mean", "overhead_p95", "moves"]
     assert len(lines) == 2 + len(read_json(RESULTS / "replay.json")["memory"])
-    assert harness.main(["report", str(RESULTS / "tuning.csv")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(read_rows(RESULTS / "tuning.csv"))
+    assert harness.main(["report", str(RESULTS / "set_waits.csv")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(
+        read_rows(RESULTS / "set_waits.csv")
+    )
     assert harness.main(["report", str(RESULTS / "replay.json"), "nothing"]) == 1

@@ -59,7 +59,7 @@ def test_a_slower_machine_is_not_slower_code() -> None:
     """Three times slower throughout: nothing is reported."""
     found = compare(results(noise=0.1), results(machine=3.0, noise=0.1, seed=1))
     assert found.changes == ()
-    assert found.timed == 24
+    assert found.timed == 36
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,11 +70,11 @@ def test_noise_is_not_a_change(seed: int) -> None:
 
 
 def test_a_slower_method_is_found() -> None:
-    """Half as fast again, on all questions: each cell, and the method as a whole."""
+    """Half as fast again, on all questions: the method as a whole."""
     found = compare(results(noise=0.05), results(noise=0.05, seed=1, slower={"fast": 1.6}))
-    assert {change.kind for change in found.worse} == {"slower"}
-    assert all("fast" in change.what for change in found.worse)
-    assert any("all questions" in change.what for change in found.worse)
+    assert [(change.kind, change.what) for change in found.worse] == [
+        ("slower", "all questions · fast")
+    ]
     back = compare(results(noise=0.05, slower={"fast": 1.6}), results(noise=0.05, seed=1))
     assert not back.worse
     assert back.changes
@@ -83,7 +83,7 @@ def test_a_slower_method_is_found() -> None:
 def test_a_slower_reference_is_found_by_the_calibration() -> None:
     """When the unit itself got slower, everything else looks faster; the calibration tells."""
     found = compare(results(), results(slower={"ref": 2.0}))
-    assert [change.what for change in found.worse] == ["reference: all questions · ref"]
+    assert [change.what for change in found.worse] == ["all questions · ref"]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,6 @@ def test_worse_answers(position: int, changes: dict[str, object], kind: str) -> 
     found = compare(results(), changed(results(), position, **changes))
     assert kind in {change.kind for change in found.worse}
     assert kind in diff_text(found)
-
-
-def test_better_is_not_worse() -> None:
-    """Improvements are no regressions."""
-    found = compare(changed(results(), 0, objective=101.0), results())
-    assert not found.worse
-    assert {change.kind for change in found.changes} == {"gap", "value"}
 
 
 def test_cells_of_one_file_only_are_told() -> None:

@@ -70,6 +70,9 @@ def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
 
 STUCK = """
 import ctypes, os, subprocess, sys
+from benchmarks.harness.cell_process import _watch_parent
+sys.stdin.readline()
+_watch_parent()
 other = subprocess.Popen(["sleep", "60"])
 with open(sys.argv[1] + ".new", "w") as file:
     file.write(f"{os.getpid()} {other.pid}")
@@ -99,13 +102,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
 def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
     """Not even a cell that holds the interpreter, nor what the cell has started."""
     ids = tmp_path / "ids"
-    (tmp_path / "stuck.py").write_text(STUCK)
+    stuck = tmp_path / "stuck.py"
+    stuck.write_text(STUCK)
     program = (
-        "from benchmarks.harness.cells import CellLimits, ScriptCell\n"
-        "from benchmarks.harness.runner import run_cell\n"
-        f"run_cell(ScriptCell('stuck', ({str(ids)!r},), CellLimits(wall=60.0)))\n"
+        "import sys\n"
+        "from benchmarks.harness import runner\n"
+        "from benchmarks.harness.cells import InstanceRecipe, LossRule, SolveCell\n"
+        f"runner.COMMAND = (sys.executable, {str(stuck)!r}, {str(ids)!r})\n"
+        "runner.run_cell(SolveCell(InstanceRecipe('x'), 1, 1, LossRule.NONE, 'x', 0))\n"
     )
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment) as parent:
         assert wait_until(ids.exists)
         cell, other = map(int, ids.read_text().split())

@@ -45,11 +45,6 @@ def test_every_entry_holds(part: int) -> None:
     }
 
 
-def test_the_command_checks_the_entries_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["library", "--check", "--only", "mean-00", "--prove", "0.05"]) == 0
-    assert "entries hold" in capsys.readouterr().out
-
-
 def test_a_wrong_answer_is_found() -> None:
     entry = next(one for one in _quick() if one.answer is not None and one.answer.value)
     known = entry.answer

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.tier3_worlds import SIGMA, world
-from benchmarks.paper_tier3.study import (
+from benchmarks.paper_tier3 import (
     Point,
     by_demand,
     concentrated,
     gains,
     kept,
-    pivot,
     summary_11,
 )
 from placement import Problem, load
@@ -54,20 +53,6 @@ def test_summaries_keep_clients_and_sigma_apart():
     ]
 
 
-def test_pivot_orders_columns_and_marks_what_is_absent():
-    lines = [
-        {"clients": "sites", "sigma": 1.2, "share": "10 to 20 %", "qk over kq": 3.25},
-        {"clients": "cities", "sigma": 1.2, "share": "0 to 10 %", "qk over kq": -1.0},
-        {"clients": "cities", "sigma": 1.2, "share": "10 to 20 %", "qk over kq": 4.0},
-    ]
-    assert pivot(lines, "share", ("qk over kq",)).splitlines() == [
-        "| clients | sigma | method | 0 to 10 % | 10 to 20 % |",
-        "|---|---|---|---|---|",
-        "| sites | 1.2 | `qk over kq` | – | 3.2 |",
-        "| cities | 1.2 | `qk over kq` | -1.0 | 4.0 |",
-    ]
-
-
 def test_demand_halves_from_client_to_client():
     counts = concentrated(load("world27"), 0.5, np.random.default_rng(0)).counts[0]
     weights = np.sort(counts.sum(axis=1))[::-1]
@@ -76,8 +61,8 @@ def test_demand_halves_from_client_to_client():
 
 
 def test_gains_follow_from_the_means(monkeypatch):
-    monkeypatch.setattr("benchmarks.paper_tier3.study.DATA_SETS", ("world27",))
-    monkeypatch.setattr("benchmarks.paper_tier3.study.STEPS", 3)
+    monkeypatch.setattr("benchmarks.paper_tier3.DATA_SETS", ("world27",))
+    monkeypatch.setattr("benchmarks.paper_tier3.STEPS", 3)
     for line in gains(1):
         mean, gain = line["mean ms"], line["gain %"]
         assert line["proven"]
@@ -105,13 +90,3 @@ def test_kept_diversity_is_that_of_a_spread_deployment(network, voters):
             max(Counter(label[site] for site in one.voters).values()) for one in (plan, today)
         ]
         assert fullest[0] <= fullest[1] < voters
-
-
-def test_summaries_keep_the_diversity_apart():
-    rows = [
-        Point(11, "modelled", "cache", 0, 4, 3, 4, 1.2, diversity, method, objective, 100.0, True)
-        for diversity, objective in (("kept", 110.0), ("free", 150.0))
-        for method in ("kq", "qk", "best-of", "local-search", "exact")
-    ]
-    lines = by_demand(rows, summary_11)
-    assert [(line["diversity"], line["kq"]) for line in lines] == [("free", 50.0), ("kept", 10.0)]

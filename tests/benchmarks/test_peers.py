@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule, SolveCell, problem_of
-from benchmarks.peers import CAPTIONS, find_method
+from benchmarks.peers import CAPTIONS, commit_latency, find_method, resilience
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError
 from placement.evaluation.score import quorum_latency
@@ -57,8 +57,6 @@ def test_quoracle(seed: int) -> None:
 @given(st.lists(st.floats(0.01, 400.0), min_size=0, max_size=5))
 def test_quoracle_and_we_mean_the_same_wait(others: list[float]) -> None:
     """A latency-optimal majority strategy of quoracle waits for the m-th smallest RTT."""
-    from benchmarks.peers.quoracle_quorums import commit_latency
-
     rtt = np.array([0.0, *others])
     site_rtt = np.zeros((len(rtt), len(rtt)))
     site_rtt[0] = rtt
@@ -70,8 +68,6 @@ def test_quoracle_and_we_mean_the_same_wait(others: list[float]) -> None:
 @pytest.mark.parametrize("voters", [1, 3, 4, 5, 7])
 def test_quoracle_and_we_mean_the_same_resilience(voters: int) -> None:
     """By quoracle, too, v voters survive the loss of v minus a majority."""
-    from benchmarks.peers.quoracle_quorums import resilience
-
     assert resilience(voters) == voters - majority(voters)
 
 

@@ -13,18 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import (
-    Configuration,
-    Method,
-    Options,
-    Plan,
-    Problem,
-    SolverError,
-    Termination,
-)
+from placement import Configuration, Method, Options, Plan, Problem, SolverError, Termination
 from placement.cli import main
-from placement.cli.options import count_or_names, names
-from placement.cli.progress_line import ProgressLine
+from placement.cli.output import ProgressLine
+from placement.cli.problem_options import count_or_names, names
 from placement.errors import LimitError
 from placement.io import load_plan, save_instance
 from placement.methods.options import Progress
@@ -69,12 +61,9 @@ def test_a_plan_at_the_time_limit_is_0_with_its_gap(
     def half_way(problem: Problem, options: Options) -> Plan:
         plan = Plan.of(problem, Configuration.of(0, (0,), (0, 1)), method="toy")
         return Plan.of(
-            problem,
-            plan.configuration,
-            method="toy",
-            bound=plan.objective * 0.75,
+            problem, plan.configuration, method="toy", bound=plan.objective * 0.75,
             termination=Termination.TIME_LIMIT,
-        )
+        )  # fmt: skip
 
     _method(monkeypatch, half_way)
     outcome = placement("solve", world, *COUNTS)
@@ -129,15 +118,14 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
     ("arguments", "words"),
     [
         (("solve", "world27", *COUNTS, "-o", "/nowhere/p"), "/nowhere/p: the folder to write into"),
-        ((), "required: VERB (see placement --help)"),
         (("solv", "world27"), "invalid choice: 'solv'"),
-        (("methods", "--colour"), "arguments: --colour (see placement methods --help)"),
-        (("solve",), "required: INSTANCE, --replicas (see placement solve --help)"),
-        (("solve", "world27", "--rep", "5", "--voters", "3"), "--replicas"),  # no abbreviations
         (
-            ("solve", "world27", *COUNTS, "--time-limit", "soon"),
-            "--time-limit: not a number: got",
+            ("show", "methods", "--colour"),
+            "arguments: --colour (see placement show methods --help)",
         ),
+        (("solve",), "required: INSTANCE (see placement solve --help)"),
+        (("solve", "world27", "--rep", "5", "--voters", "3"), "--replicas"),  # no abbreviations
+        (("solve", "world27", *COUNTS, "--time-limit", "soon"), "--time-limit: not a number: got"),
         (("solve", "world27", *COUNTS, "--gap", "-1"), "--gap: out of range: got '-1'"),
         (("solve", "world27", *COUNTS, "--seed", "-1"), "--seed: out of range: got '-1'"),
         (("solve", "world27", *COUNTS, "--threads", "0"), "--threads: out of range: got '0'"),
@@ -175,8 +163,9 @@ def test_names_cannot_move_the_cursor(placement: Run, tmp_path: Path) -> None:
 
 
 WORDS = st.sampled_from(
-    ["solve", "evaluate", "show", "datasets", "import", "methods", "world27", "--replicas",
-     "--voters", "--leader", "--cap", "--distinct", "--survive", "--json", "--set", "--mix", "-o",
+    ["solve", "check", "configuration", "show", "datasets", "import", "methods", "world27",
+     "--replicas", "--voters", "--leader", "--cap", "--distinct", "--survive", "--json", "--set",
+     "--mix", "-o",
      "--method", "exhaustive", "1", "2", "0", "-1", "1..2", "country", "country=1", "=", "a,b",
      "us-east-1", "nan", "inf", "--decay", "--time-limit", "--quorum", "--", "", "é", "Rome",
      "Oslo,Rome", "--force", "--workload-seed", "--clients", "--budget", "--forbid", "--seed"]
@@ -199,9 +188,7 @@ def test_no_arguments_end_in_a_traceback(
         os.chdir(here)
 
 
-@given(
-    lists=st.lists(st.lists(st.sampled_from(small().sites), max_size=3), max_size=3),
-)
+@given(lists=st.lists(st.lists(st.sampled_from(small().sites), max_size=3), max_size=3))
 def test_lists_of_names_are_split_at_commas_and_whole_names_kept(lists: list[list[str]]) -> None:
     known = small().sites
     flat = [name for some in lists for name in some]
@@ -271,8 +258,8 @@ def test_the_library_leaves_the_threads_of_the_program_alone() -> None:
 
 def test_the_help_names_every_verb_and_exit_code() -> None:
     done = subprocess.run(_script("--help"), capture_output=True, text=True, check=True)
-    for verb in ("solve", "evaluate", "show", "datasets", "import", "methods"):
-        assert f"\n    {verb} " in done.stdout
+    for verb in ("solve", "compare", "show", "db", "import", "question"):
+        assert f"\n  {verb} " in done.stdout
     assert "2 infeasible" in done.stdout
 
 
@@ -320,9 +307,7 @@ def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
 
 def test_a_poor_terminal_gets_escapes_not_a_traceback(world: Path) -> None:
     done = subprocess.run(
-        _script("show", world),
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        _script("show", world), capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
     )
     assert done.returncode == 0
     assert b"\\u6771\\u4eac" in done.stdout
@@ -392,7 +377,7 @@ def test_names_cannot_turn_the_text_of_a_quorum_plan(placement: Run, tmp_path: P
     (tmp_path / "rtt.csv").write_text(
         f"site,a{OVERRIDE},b,c\na{OVERRIDE},0,3,4\nb,3,0,5\nc,4,5,0\n", encoding="utf-8"
     )
-    outcome = placement("contingency", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
+    outcome = placement("lab", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
     assert outcome.code == 0
     assert OVERRIDE not in outcome.out
     assert "Replicas  a\\u202e, b, c" in outcome.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.dispatch import main
 from placement.io.plan_file import load_plan
 from placement.proof.certificate_check import check_certificate
@@ -87,8 +87,8 @@ def test_next_tells_what_each_change_brings(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--max-moves", "2"], "--from"),
-        (["--move-price", "5"], "--from"),
+        (["--max-moves", "2"], "--today"),
+        (["--move-price", "5"], "--today"),
         (["--from", "TODAY", "--move-price", "add=-1"], "--move-price"),
         (["--from", "TODAY", "--move-price", "lift=1"], "--move-price"),
         (["--from", "TODAY", "--move-price", "add=1,add=2"], "twice"),

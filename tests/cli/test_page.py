@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.page import paint, shows_colours
+from placement.cli.output import paint, shows_colours
 from placement.text import display_width, page_width, use_page_width
 from tests.cli.command import Run
 
@@ -68,13 +68,26 @@ def test_the_page_is_as_wide_as_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     seen: list[int] = []
-    monkeypatch.setattr("placement.cli.page.paint", lambda text: seen.append(page_width()) or text)
-    monkeypatch.setattr("placement.cli.page.shows_colours", lambda stream: True)
+    page = "placement.cli.output"
+    monkeypatch.setattr(f"{page}.paint", lambda text: seen.append(page_width()) or text)
+    monkeypatch.setattr(f"{page}.shows_colours", lambda stream: True)
     out = placement("solve", world, *QUESTION).out
     assert seen == [width]
     facts = out.split("\n\n")[0].split("\n")
     assert max(map(display_width, facts)) <= max(width, 60)
     assert page_width() == 80
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_names_are_cut_on_a_terminal_alone(
+    terminal: bool, placement: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    out = placement("compare", "azure", *QUESTION, "--methods", "exact,closest-to-writes").out
+    assert ("…" in out) is terminal
+    assert terminal or "closest-to-writes" in out
 
 
 def test_a_width_holds_inside_its_block_only() -> None:
@@ -88,6 +101,6 @@ def test_a_width_holds_inside_its_block_only() -> None:
 def test_json_is_never_painted(
     placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement.cli.page.shows_colours", lambda stream: True)
+    monkeypatch.setattr("placement.cli.output.shows_colours", lambda stream: True)
     assert "\x1b" not in placement("solve", world, *QUESTION, "--json").out
     assert "\x1b" in placement("solve", world, *QUESTION).out

@@ -46,7 +46,7 @@ def _ending(arguments: list[str], buffered: bool) -> tuple[int, bytes]:
     ("command", "buffered"),
     [
         ("placement show world27 --json", False),
-        ("placement methods", True),
+        ("placement show methods", True),
         ("benchmarks report benchmarks/results/agreement.jsonl", False),
         ("benchmarks list smoke", True),
     ],
@@ -84,7 +84,7 @@ def test_with_a_reader_the_command_says_the_code(ending: str, code: int) -> None
         (">&-", "show world27", 1, "", "error: standard output: Bad file descriptor\n"),
         ("2>&-", "show nowhere", 1, "", ""),  # nowhere to complain, least of all among the results
         (">&- 2>&-", "show nowhere", 1, "", ""),
-        ("<&-", "methods exact", 0, None, ""),
+        ("<&-", "show methods exact", 0, None, ""),
     ],
 )
 def test_a_closed_stream_is_not_replaced_by_another(

@@ -35,9 +35,9 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("device", SOLVE),
         ("device", ("report", "PLAN")),
-        ("table.csv", ("sweep", "world27", "--replicas", "2..3", "--voters", "2")),
+        ("table.csv", ("compare", "sizes", "world27", "--replicas", "2..3", "--voters", "2")),
         ("table.json", ("compare", "world27", *SIZES, "--methods", "kq,max-diversity")),
-        ("figure.svg", ("sweep", "world27", "--replicas", "2..3", "--voters", "2")),
+        ("figure.svg", ("compare", "sizes", "world27", "--replicas", "2..3", "--voters", "2")),
     ],
 )
 def test_everything_that_writes_leaves_a_device_in_its_place(

@@ -43,20 +43,14 @@ def test_a_plug_in_brings_a_verb(plug_in, capsys):
 
 def test_a_broken_plug_in_does_not_take_the_help_with_it(plug_in, capsys):
     assert main(["--help"]) == 0
-    shown = capsys.readouterr()
-    assert "greet the sites" in shown.out
-    assert "no_such_module_anywhere" in shown.err
+    assert "more: broken, greet" in capsys.readouterr().out
     assert main(["broken"]) == 1
     assert "verb 'broken' (no_such_module_anywhere) cannot be imported" in capsys.readouterr().err
 
 
 def test_every_registered_verb_offers_parser_and_run():
-    names = set(VERBS.entries)
-    assert {"solve", "contingency", "contingency.quorum", "replay", "watch"} <= names
-    for name in names:
-        verb = VERBS.load(name)
-        assert callable(verb.add_parser)
-        assert callable(verb.run)
+    for name in VERBS.entries:
+        assert callable(VERBS.load(name).run)
 
 
 def test_a_call_loads_its_own_verb_only():

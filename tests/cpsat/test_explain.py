@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import placement
 from formulations import minimal_conflict as explain
-from placement import Diversity, Instance, Prices, Problem, Status
-from placement.contingency.objective import Contingency
+from placement import Contingency, Diversity, Instance, Prices, Problem, Status
 from placement.errors import SolverError
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible
 from tests.strategies import problems

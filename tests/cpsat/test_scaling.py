@@ -22,10 +22,12 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
+from placement.testing import random_instance
 from tests.effort import examples
 from tests.strategies import problems
 
 WEAK = (Operation("weak", near=1),)
+COLD = Options(settings={"start": "none"})
 
 
 def line(positions, counts=None, **changes):
@@ -222,3 +224,29 @@ def test_a_leader_without_anything_better_keeps_its_rounding_error():
     state.offer(Configuration.of(0, (0,), (0,)))
     method._raise_bound(state, model, CpSatResult(Verdict.INFEASIBLE), None)
     assert 9.999 < state.bounds[1] <= 9.9996
+
+
+def _largest(problem):
+    """Every client at its worst site, relayed and answered as slowly as can be."""
+    d, rtt = problem.demand, problem.demand.site_rtt.max()
+    return ((d.near + d.direct) * d.client_rtt.max() + d.relay * rtt).sum() + d.quorum.sum() * rtt
+
+
+@given(problems(integral=True, max_kinds=0))
+@settings(max_examples=examples(40))
+def test_whole_numbers_cost_no_rounding(problem):
+    plan = run(load_method("cp-sat"), problem, COLD)
+    if plan.stats["models"]:
+        # Not zero only because the evaluator itself rounds, by units in the last place.
+        assert plan.stats["scale"] == 1000
+        assert plan.stats["rounding_error"] <= 1e-14 * _largest(problem)
+    assert plan.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("voters", [1, 2])
+def test_too_few_sites_have_no_plan(voters):
+    """Asked directly, as the numeric checks answer before in every other call."""
+    problem = Problem(
+        random_instance(1, sites=2, clients=1), replicas=2, voters=voters, forbidden=["site-0"]
+    )
+    assert load_method("cp-sat").call(problem, COLD).status is Status.INFEASIBLE

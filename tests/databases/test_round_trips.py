@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from placement.databases import Deployment, Localities, Locality, SiteReplicas, load_system
 from placement.databases.system import read_deployment, write_deployment
 from placement.errors import InputError, UnsupportedError
+from tests.effort import examples
 
 SITES = ("n", "s", "e", "w")
 NAMES = Localities(SITES, tuple(Locality(f"r-{site}", site) for site in SITES))
@@ -157,7 +158,7 @@ def read(name, text, localities=NAMES, **settings):
 def test_read_export_read_changes_nothing(name):
     system = load_system(name)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     @given(TEXTS[name])
     def check(text):
         first = read(name, text)
@@ -174,7 +175,7 @@ def test_read_export_read_changes_nothing(name):
 def test_a_change_of_one_number_changes_no_other_role(name):
     system = load_system(name)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     @given(TEXTS[name], st.sampled_from(SITES))
     def check(text, site):
         first = read(name, text).deployment

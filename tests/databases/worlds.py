@@ -9,10 +9,7 @@ SITES = ("us-east-1", "us-west-2", "eu-west-1", "ap-south-1")
 COUNTS = (2, 2, 2, 1)
 
 BEFORE = Deployment.of(
-    "plan",
-    {"us-east-1": 2, "us-west-2": 1},
-    {"ap-south-1": 1},
-    leaders=("us-east-1",),
+    "plan", {"us-east-1": 2, "us-west-2": 1}, {"ap-south-1": 1}, leaders=("us-east-1",)
 )
 AFTER = Deployment.of(
     "plan",
@@ -33,10 +30,10 @@ def localities(system):
     """Return the names of places, or of servers where the system names those."""
     rows = []
     for s, (site, count) in enumerate(zip(SITES, COUNTS, strict=True)):
-        for k in range(count if system.names_servers else 1):
+        for k in range(count if system.servers else 1):
             rows.append(
                 Locality(
-                    f"db{s}{k}" if system.names_servers else site,
+                    f"db{s}{k}" if system.servers else site,
                     site,
                     {
                         "cloud": "aws",

@@ -48,6 +48,7 @@ def agrees_with_reference(problem: Problem) -> None:
         assert chosen.voters == expected.voters
 
 
+@settings(max_examples=examples(500, 8))
 @given(problems(kinds=ALL, max_sites=6))
 def test_agrees_with_the_reference(problem: Problem) -> None:
     agrees_with_reference(problem)
@@ -103,13 +104,6 @@ def test_ties_up_to_rounding_are_ties(problem: Problem, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replica_sets, "BLOCK", block)
         agrees_with_reference(problem)
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(500))
-@given(problems(kinds=ALL, max_sites=6, max_kinds=5))
-def test_agrees_with_the_reference_on_thousands(problem: Problem) -> None:
-    agrees_with_reference(problem)
 
 
 @given(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from formulations.enumeration.tier2 import METHOD as BRUTE_FORCE
-from heuristics.tier1 import METHOD as LEADER
-from heuristics.tier2 import METHOD as TIER2
+from heuristics.rules.leader import METHOD as LEADER
+from heuristics.rules.tier2 import METHOD as TIER2
 from placement import (
     Diversity,
     Instance,
@@ -51,6 +51,7 @@ def agrees_with_reference(problem: Problem, method: Method) -> None:
         assert plan.voters == names
 
 
+@settings(max_examples=examples(600, 8))
 @given(problems(tier=2, kinds=ALL))
 def test_algorithms_1_and_2_agree(problem: Problem) -> None:
     agree(problem)
@@ -66,13 +67,7 @@ def test_algorithms_1_and_2_agree_where_greedy_is_not_exact(problem: Problem) ->
     agree(problem)
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(600))
-@given(problems(tier=2, kinds=ALL, max_sites=8, max_kinds=5))
-def test_algorithms_1_and_2_agree_on_thousands(problem: Problem) -> None:
-    agree(problem)
-
-
+@settings(max_examples=examples(300, 8))
 @given(problems(tier=1, kinds=ALL))
 def test_tier_1_agrees_with_the_reference(problem: Problem) -> None:
     if problem.tier == 1:  # with too few sites that may vote nothing can be fixed by name
@@ -80,15 +75,6 @@ def test_tier_1_agrees_with_the_reference(problem: Problem) -> None:
         agree(problem)  # a tier 1 question is a tier 2 question too
         voted = run(TIER2, problem, Options()).configuration
         assert run(LEADER, problem, Options()).configuration == voted
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(300))
-@given(problems(tier=1, kinds=ALL, max_kinds=5))
-def test_tier_1_agrees_on_thousands(problem: Problem) -> None:
-    if problem.tier == 1:
-        agrees_with_reference(problem, LEADER)
-        agree(problem)
 
 
 def line(**changes: object) -> Instance:

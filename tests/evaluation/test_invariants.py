@@ -190,12 +190,6 @@ def test_a_constraint_more_never_improves(data: st.DataObject, problem: Problem)
     assert after.objective >= before.objective * (1 - 1e-12)
 
 
-def test_decay_weights() -> None:
-    assert decay_weights(4, 2.0).tolist() == [0.125, 0.25, 0.5, 1.0]
-    assert decay_weights(3, 1.0).tolist() == [1.0, 1.0, 1.0]
-    assert decay_weights(2, math.inf).tolist() == [0.0, 1.0]
-
-
 @pytest.mark.parametrize("decay", [0.99, 0.0, -1.0, math.nan, "fast"])
 def test_a_decay_below_one_is_refused(decay: Any) -> None:
     with pytest.raises(ValueError, match=r"decay: .*: got .*, expected a number >= 1"):

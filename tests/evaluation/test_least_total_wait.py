@@ -73,9 +73,3 @@ def test_it_equals_enumeration(data, seed):
     assert value == pytest.approx(best, rel=1e-12, abs=1e-12)
     if high == 100:
         assert found == expected
-
-
-def test_the_example_of_the_module():
-    waits = np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]])
-    choice = SiteSubset((0, 1, 2), 2, frozenset({0}))
-    assert least_total_wait(waits, np.ones(2), 2, choice) == (0, 1)

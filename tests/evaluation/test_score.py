@@ -230,20 +230,6 @@ def test_coefficients_weigh_each_round_trip() -> None:
     assert score(aggregate(odd), 2, [0, 2], [0, 2], 2) == 1960.0
 
 
-@pytest.mark.parametrize(
-    ("voters", "votes"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)]
-)
-def test_majority(voters: int, votes: int) -> None:
-    assert majority(voters) == votes == math.ceil((voters + 1) / 2)
-
-
-def test_quorum_wait_of_an_even_number_of_voters_is_an_order_statistic() -> None:
-    """Voters at 0, 10, 20, 100 from the first: a majority is 3, the third answer comes at 20."""
-    rtt = np.array([[0.0, 100.0, 10.0, 20.0]] * 4)
-    assert quorum_latency(rtt, 0, [0, 1, 2, 3], majority(4)) == 20
-    assert quorum_latency(rtt, [0, 0], [[0, 1], [0, 3]], 2).tolist() == [100, 20]
-
-
 def test_ties() -> None:
     assert first_best([2.0, 1.0 + TIE / 2, 1.0]) == 1
     assert first_best([2.0, 1.0 + 3 * TIE, 1.0]) == 2

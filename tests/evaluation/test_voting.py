@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement import Diversity, Instance, Problem
@@ -21,7 +20,6 @@ from placement.evaluation.voter_choice import (
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from tests import reference
-from tests.effort import examples
 from tests.strategies import ALL, NESTED, problems
 
 VOTING = ALL - {"budget", "cost_weight", "replica_caps"}
@@ -134,23 +132,6 @@ def test_no_voters_are_better_under_caps_and_pins(data: st.DataObject, problem: 
     check_best_voters(problem, some_replicas(data, problem))
 
 
-def test_pins_that_share_a_domain_leave_no_voters() -> None:
-    """Leader a and the pinned b are in one country, where one may vote: c alone does not help."""
-    instance = Instance(
-        sites=["a", "b", "c"],
-        clients=["k"],
-        client_rtt=np.ones((1, 3)),
-        site_rtt=1 - np.eye(3),
-        counts=[[0, 0, 0, 1, 0]],
-        domains={"country": ["x", "x", "y"]},
-    )
-    one_each = Problem(
-        instance, replicas=3, voters=2, diversity=[Diversity("country")], pinned_voters=["b"]
-    )
-    found = [best_voters(one_each.demand, one_each.rules, leader, [0, 1, 2]) for leader in range(3)]
-    assert found == [None, (1, 2), (2, 1)]
-
-
 def test_greedy_takes_no_pin_for_granted() -> None:
     """Rules by hand: a pinned voter outside R, and more pins than voters, leave no voters."""
     anywhere = np.ones(4, dtype=bool)
@@ -171,13 +152,6 @@ def test_greedy_takes_no_pin_for_granted() -> None:
     assert greedy_waits(rules, rtt, leaders, rows).tolist() == [1.0, np.inf, np.inf]
     _, found = greedy_voters(rules, rtt, leaders[2:], rows[2:])
     assert not found[0]  # leader 0 and two pins are three
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(500))
-@given(st.data(), problems(kinds=VOTING, min_sites=2, max_sites=8, max_kinds=5))
-def test_no_voters_are_better_on_thousands(data: st.DataObject, problem: Problem) -> None:
-    check_best_voters(problem, some_replicas(data, problem))
 
 
 @given(st.data(), problems(kinds=NESTED, min_sites=3, max_sites=9, max_kinds=5))
@@ -228,24 +202,3 @@ def test_greedy_is_not_exact_where_levels_cross() -> None:
     assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2, 3]) == (0, 2, 3)
     _, found = greedy_voters(problem.rules, rtt, np.array([0]), np.array([[0, 1, 2, 3]]))
     assert not found[0]
-
-
-def test_the_closest_in_every_interval_is_not_the_best_overall() -> None:
-    """Two intervals, one vote beside the leader's: a answers after 1 and 9, b after 4 and 4.
-
-    Two votes of two: {l, a} waits 10 in all, {l, b} 8. The closest in the first interval is a.
-    """
-    rtt = np.zeros((2, 3, 3))
-    rtt[0, 0], rtt[1, 0] = [0, 1, 4], [0, 9, 4]
-    instance = Instance(
-        sites=["l", "a", "b"],
-        clients=["k"],
-        client_rtt=np.ones((1, 3)),
-        site_rtt=rtt,
-        counts=np.array([[[0, 0, 0, 1, 0]], [[0, 0, 0, 1, 0]]]),
-    )
-    problem = Problem(instance, replicas=["l", "a", "b"], voters=2)
-    assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2]) == (0, 2)
-    # Under an infinite decay only the last interval counts: b again; with its counts elsewhere, a.
-    first = problem.replace(instance=instance.replace(counts=instance.counts * [[[1]], [[0.1]]]))
-    assert best_voters(first.demand, first.rules, 0, [0, 1, 2]) == (0, 1)

@@ -14,6 +14,7 @@ from formulations.exact.certificate_events import (
     Branch,
     Certificate,
     Close,
+    CloseByShared,
     Enumerate,
     Event,
     Fix,
@@ -103,6 +104,11 @@ class Checker:
                     out, held = out | set(dropped), held | set(kept)
                 case Close(u):
                     assert self.proves(self.bound(held, out, u, beta)), "close"
+                    return
+                case CloseByShared(number):
+                    (leader,) = held - {s for s in self.sites if self.rules.must_hold[s]}
+                    u = self.certificate.references[number].under(self.core, leader)
+                    assert self.proves(self.bound(held, out, u.tolist(), beta)), "shared"
                     return
                 case Enumerate():
                     self.enumerate(held, out)

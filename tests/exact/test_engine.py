@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.branch_and_bound import SearchReport, search
 from formulations.exact.kernel import compiled_available
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import InputError
@@ -81,14 +81,6 @@ def test_worlds_that_once_failed(kernel, seed):
     assert_proven(random_core(seed), kernel, inflated=True)
 
 
-@pytest.mark.slow
-@each_kernel
-@pytest.mark.parametrize("block", range(8))
-def test_equals_enumeration_on_thousands(kernel, block):
-    for seed in range(500 * block, 500 * block + examples(50)):
-        assert_proven(random_core(seed), kernel, inflated=seed % 2 == 0)
-
-
 def spread_out(sites: int, clients: int, seed: int, size: int, voters: int) -> ReducedProblem:
     """Modelled network with every kind of demand; relayed reads heavy enough to need branching."""
     rng = np.random.default_rng(seed)
@@ -147,23 +139,6 @@ def test_leader_bounds_hold_for_each_leader(seed):
         best = brute_force(alone)
         # what a tree has evaluated its bound leaves out, and that is no better than the incumbent
         assert min(bound, result.score) <= best * (1 + 1e-12)
-
-
-def test_stops_at_a_gap():
-    core = spread_out(40, 60, seed=5, size=8, voters=3)
-    optimum = search(core).score
-    result = search(core, limits=SearchLimits(gap=0.5))
-    assert result.bound <= optimum <= result.score * (1 + 1e-12)
-    assert result.score - result.bound <= 0.5 * result.score
-
-
-@each_kernel
-def test_no_time_gives_an_honest_answer(kernel):
-    core = spread_out(40, 60, seed=5, size=8, voters=3)
-    result = search(core, kernel=kernel, limits=SearchLimits(seconds=0.0))
-    assert result.termination is Termination.TIME_LIMIT
-    assert result.certificate is None
-    assert 0 < result.bound <= result.score
 
 
 def test_interrupt_in_a_report_keeps_what_is_known():
@@ -281,11 +256,6 @@ def test_whole_numbers_are_proven_without_tolerance():
     result = search(core)
     assert result.bound == result.score
     Checker(core, result.certificate).check()
-
-
-def test_fractions_have_no_granularity():
-    assert uniform(0.5).granularity == 0.0
-    assert uniform(1e16, weights=(*(np.ones(9),) * 3, 1.0)).granularity == 0.0
 
 
 @pytest.mark.parametrize("event", ["drop", "lower", "claim", "branch"])

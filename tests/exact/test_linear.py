@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
-from formulations.exact.kernel import Incumbent, open_kernel
+from formulations.exact.kernel import Incumbent
 from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
 from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem, _order
@@ -200,22 +200,6 @@ def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
     assert alone.score == together.score
     assert together.certificate is not None
     Checker(core, together.certificate).check()
-
-
-def test_the_simplex_starts_where_the_multipliers_are(monkeypatch):
-    core = drawn(90, 15, 2)
-    u = np.zeros(len(core.active))
-    open_kernel(core).bound_root(-1, u, 120, 60, False, math.inf)
-    values, pivots = [], []
-    for starts in (True, False):
-        if not starts:
-            monkeypatch.setattr(PMedianRelaxation, "_start", lambda relaxation, level: None)
-        relaxation = PMedianRelaxation(core, core.rules.may_hold)
-        relaxation.seed(u)
-        values.append(list(relaxation.rounds(math.inf))[-1].value)
-        pivots.append(relaxation.pivots)
-    assert values[0] == pytest.approx(values[1], rel=1e-7)
-    assert pivots[0] < 0.8 * pivots[1]
 
 
 def test_being_stopped_again_and_again_changes_nothing(monkeypatch):

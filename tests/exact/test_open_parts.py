@@ -16,13 +16,14 @@ from formulations.exact.kernel import (
     open_kernel,
 )
 from formulations.exact.reduced_problem import ReducedProblem
+from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.test_sparse import relayed
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10, 4), deadline=None)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["compiled", "tight", "sparse"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from itertools import combinations
 
 import numpy as np
@@ -98,15 +97,6 @@ def test_descents_find_the_optimum_of_a_network(seed):
     best = min(cost_of(core, one) for one in combinations(range(40), 3))
     found = descents(core, np.arange(40), start, 150, math.inf)
     assert min(cost_of(core, replicas) for replicas in found) == best
-
-
-def test_the_same_descents_on_every_run_and_none_without_time():
-    core = drawn(80, 5, 1)
-    runs = [list(descents(core, np.arange(80), (0, 1, 2, 3, 4), 40, math.inf)) for _ in range(2)]
-    assert runs[0] == runs[1]
-    assert len(runs[0]) > 1
-    late = time.perf_counter() - 1.0
-    assert list(descents(core, np.arange(80), (0, 1, 2, 3, 4), 40, late)) == [(0, 1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("exponent", [0.0, 9.0])

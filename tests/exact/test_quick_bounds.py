@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from formulations.exact import tuning
 from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
 from formulations.exact.kernel import QuickBounds, open_kernel
 from formulations.exact.search_state import SearchState, Stop
+from formulations.exact.shared_multipliers import ReferenceLeader
 from formulations.exact.warm_start import adapt_multipliers
 from placement.support.status import Status, Termination
 from tests.effort import examples
@@ -61,13 +63,16 @@ def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
 
 @each_kernel
 @settings(max_examples=examples(60))
-@given(st.integers(0, 10**9), st.booleans())
-def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated):
+@given(st.integers(0, 10**9), st.booleans(), st.booleans())
+def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated, shares):
     core = random_core(seed)
     best = brute_force(core)
     reports: list[SearchReport] = []
     pretend = best * 1.5 + 1 if inflated and math.isfinite(best) else None
-    result = search(core, kernel=kernel, pretend=pretend, listen=reports.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "SHARED_LEADERS", 1 if shares else math.inf)
+        patch.setattr(tuning, "FULL_DESCENTS", 1 if shares else tuning.FULL_DESCENTS)
+        result = search(core, kernel=kernel, pretend=pretend, listen=reports.append)
     assert all(report.bound <= best * (1 + 1e-12) for report in reports)
     if math.isinf(best):
         assert result.status is Status.INFEASIBLE
@@ -77,6 +82,28 @@ def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated):
     assert result.certificate is not None
     assert {proof.leader for proof in result.certificate.leaders} == set(core.leaders.tolist())
     Checker(core, result.certificate).check()
+
+
+@settings(max_examples=examples(60))
+@given(st.integers(0, 10**9), st.integers(2, 40))
+def test_shared_bounds_are_no_greater_than_those_of_the_moved_multipliers(seed, clients):
+    """Nor greater than the best of each leader; references may be any numbers."""
+    rng = np.random.default_rng(seed)
+    core = random_core(seed) if seed % 2 else spread_out(8, clients, seed, 3, 2)
+    leaders = core.leaders.astype(np.int32)
+    if not len(leaders) or not core.leader_matters or not core.shares_multipliers:
+        return
+    opened = open_kernel(core)
+    given_u = rng.random(len(core.active)) * rng.choice([1, 200]) * core.near[core.active]
+    reference = ReferenceLeader.of(core, int(rng.choice(leaders)), given_u)
+    bounds = opened.shared_bounds(reference, leaders, core.waits[leaders], 60.0)
+    assert not np.isnan(bounds).any()
+    for leader, bound in zip(leaders.tolist(), bounds.tolist(), strict=True):
+        moved = reference.under(core, leader)
+        own = opened.bound_root(leader, moved.copy(), 1, 0, True, 60.0)
+        assert bound <= own * (1 + 1e-11) or bound == pytest.approx(own, rel=1e-11)
+        only = dataclasses.replace(core.rules, may_lead=np.arange(core.sites) == leader)
+        assert bound <= brute_force(dataclasses.replace(core, rules=only)) * (1 + 1e-11)
 
 
 @each_kernel

@@ -44,7 +44,7 @@ def ruled_core(seed: int) -> ReducedProblem:
     return ReducedProblem(core.demand, rules, core.price)
 
 
-@pytest.mark.parametrize("block", seeds(2, 40))
+@pytest.mark.parametrize("block", seeds(1, 40))
 def test_equals_enumeration_on_hundreds(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         equals_enumeration(ruled_core(seed), "compiled", seed)

@@ -151,18 +151,6 @@ def test_a_session_hands_on_and_goes_on():
         assert bool(plan.notes) == (instance is varying)
 
 
-def test_a_session_with_budgets_and_without():
-    instance = random_instance(3, prices=True)
-    session = METHOD.in_session()
-    free = run(session, Problem(instance, replicas=5, voters=2), Options())
-    for size, budget in ((3, None), (4, 1e9), (5, free.cost * 0.9), (5, None), (5, free.cost)):
-        problem = Problem(instance, replicas=size, voters=2, budget=budget)
-        plan = run(session, problem, Options())
-        truth = run(EXHAUSTIVE, problem, Options())
-        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
-        assert plan.notes == ()
-
-
 def test_a_session_that_was_stopped_goes_on():
     instance = random_instance(4, sites=9, clients=9)
     session = Session()

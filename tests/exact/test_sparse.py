@@ -44,23 +44,6 @@ def test_same_optimum_with_a_proof_in_rational_arithmetic(seed, replicas, weak):
     Checker(core, sparse.certificate).check()
 
 
-def test_trees_are_about_as_large_as_dense_ones():
-    # multipliers and reduced costs are the same numbers up to rounding, and up to what a client's
-    # multiplier loses when sites leave in another order
-    nodes = {"tight": 0, "sparse": 0}
-    for seed in range(8):
-        core = relayed(seed, 40, 60, 7, 0.0)
-        scores = set()
-        for which in nodes:
-            result = search(core, kernel=which, certify=False)
-            assert result.status is Status.OPTIMAL
-            scores.add(round(result.score, 6))
-            nodes[which] += result.counters.nodes
-        assert len(scores) == 1
-    assert nodes["tight"] > 400
-    assert nodes["sparse"] < 1.3 * nodes["tight"]
-
-
 def test_bounds_under_one_leader_never_pass_the_optimum():
     core = relayed(3, 30, 50, 6, 0.0)
     optimum = search(core, kernel="compiled", certify=False)

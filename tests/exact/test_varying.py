@@ -20,13 +20,13 @@ from placement.evaluation.waits.wait_floors import (
 )
 from placement.proof.event_tree import CertificateError
 from placement.testing.small_worlds import optimum, random_instance
-from tests.effort import seeds
+from tests.effort import examples, seeds
 from tests.exact.worlds import brute_force, equals_enumeration, random_core, varying_core
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 
 
-@pytest.mark.parametrize("block", seeds(2, 80))
+@pytest.mark.parametrize("block", seeds(1, 80))
 def test_equals_enumeration_without_a_start(block: int) -> None:
     for seed in range(50 * block, 50 * block + 50):
         equals_enumeration(varying_core(seed), "compiled", seed)
@@ -52,7 +52,7 @@ def test_the_kernel_refuses_clients_out_of_the_order_of_scenarios() -> None:
 def test_leaves_score_every_set_that_may_win(drawn: Callable[[int], ReducedProblem]) -> None:
     """No descent has found the optimum, and hardly another set is below the incumbent."""
     found = 0
-    for seed in range(60):
+    for seed in range(examples(60, 30)):
         core = drawn(seed)
         best = brute_force(core)
         if not 0 < best < np.inf or not core.leader_matters:
@@ -67,7 +67,7 @@ def test_leaves_score_every_set_that_may_win(drawn: Callable[[int], ReducedProbl
         assert incumbent is not None
         assert incumbent.score == pytest.approx(best, rel=1e-9), seed
         found += 1
-    assert found > 20
+    assert found > examples(60, 30) // 3
 
 
 def _drawn(seed: int, **more: object) -> Problem:
@@ -145,16 +145,6 @@ def test_no_floor_of_a_quorum_is_less_than_that_of_all_voters() -> None:
     )
     assert without[2] == 18.0
     assert without[3] == 18.0
-
-
-def test_several_leaders_have_the_floors_of_each() -> None:
-    rng = np.random.default_rng(5)
-    waits, weights = rng.integers(0, 9, (3, 5, 5)) / 10, rng.integers(0, 3, 3).astype(float)
-    may_vote = np.array([True, True, False, True, True])
-    together = wait_floors(waits, weights, quorum=2, voters=2, may_vote=may_vote)
-    for leader, floors in enumerate(together):
-        alone = wait_floors(waits[:, leader], weights, quorum=2, voters=2, may_vote=may_vote)
-        assert floors.tolist() == alone.tolist()
 
 
 def test_floors_are_the_same_in_integers_of_any_size() -> None:

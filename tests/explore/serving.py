@@ -12,9 +12,9 @@ from typing import Any
 
 from placement import Instance
 from placement.explore.jobs import Explorer
-from placement.explore.question import Origin
 from placement.explore.server import application, host_names, web_server
 from placement.explore.worker import Worker
+from placement.question import Question
 
 __all__ = ["Served", "events_of"]
 
@@ -34,7 +34,7 @@ class Served:
     """An explorer that serves an instance on loopback until it is closed."""
 
     def __init__(self, instance: Instance, *, source: str = "world27", limit: float = 30.0) -> None:
-        self.explorer = Explorer(instance, Origin(source), limit)
+        self.explorer = Explorer(instance, Question(instance=source), limit)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"

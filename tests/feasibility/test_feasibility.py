@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.enumeration.exhaustive import count_sets
@@ -20,7 +20,6 @@ from placement.feasibility.feasible_plans import (
 )
 from placement.model.site_families import SiteSubset, subsets
 from tests import reference
-from tests.effort import examples
 from tests.evaluation.test_score import configurations
 from tests.strategies import ALL, Kind, problems
 
@@ -73,16 +72,6 @@ def test_a_plan_is_found_where_voters_leave_too_little_room(
     """Most voter sets here can't be extended to replicas, and those that fail look alike."""
     problem = data.draw(problems(kinds=kinds, min_sites=4, max_sites=6))
     check_complete(problem, [])
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(400))
-@given(st.data(), problems(kinds=ALL - {"decay", "quorum"}, max_sites=6, max_kinds=6))
-def test_a_plan_is_found_if_and_only_if_there_is_one_on_thousands(
-    data: st.DataObject, problem: Problem
-) -> None:
-    sites = range(len(problem.instance.sites))
-    check_complete(problem, data.draw(st.lists(st.sampled_from(sites), unique=True)))
 
 
 @given(st.data(), problems(kinds=ALL, max_sites=6))

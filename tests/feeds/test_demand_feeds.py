@@ -8,7 +8,6 @@ import pytest
 
 from placement import InputError
 from placement.io.assemble_instance import counts_of
-from placement.io.demand_tables import demand_of
 from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
 
 GRAFANA_WIDE = """\
@@ -34,7 +33,7 @@ def sums(
     path: Path, request: DemandRequest
 ) -> tuple[dict[tuple[str, str, str], float], tuple[str, ...]]:
     feed = read_demand_feed(path, request)
-    table = counts_of(demand_of(feed.frame)).table
+    table = counts_of(feed).table
     found = {}
     intervals = table.intervals or ("",)
     values = table.values if table.intervals else table.values[None]
@@ -61,6 +60,22 @@ def test_an_export_of_sql_with_a_map_of_operations(tmp_path: Path) -> None:
     assert "column 'calls': the comma is the separator of thousands" in notes
     with pytest.raises(InputError, match="no such operation in the demand: got 'delete'"):
         sums(path, DemandRequest(operations={"delete": "single_group"}))
+
+
+def test_statements_of_sql_are_operations_without_a_map(tmp_path: Path) -> None:
+    """The table that psql prints, and a long table of the usual columns."""
+    psql = (
+        "  region   | stmt_type | calls\n-----------+-----------+-------\n paris     | SELECT    |"
+    )
+    psql += "  1200\n london    | Update    |   40\n london    | INSERT    |    2\n(3 rows)\n"
+    (tmp_path / "psql.txt").write_text(psql)
+    found, notes = sums(tmp_path / "psql.txt", DemandRequest())
+    assert found == {("", "paris", "strong_read"): 1200.0, ("", "london", "single_group"): 42.0}
+    assert "operations: INSERT is single_group, SELECT is strong_read" in " ".join(notes)
+    (tmp_path / "long.csv").write_text("client,operation,count\nparis,SELECT,1200\n")
+    assert not is_standard(tmp_path / "long.csv", DemandRequest())
+    weak = DemandRequest(operations={"SELECT": "weak_read"})
+    assert sums(tmp_path / "long.csv", weak)[0] == {("", "paris", "weak_read"): 1200.0}
 
 
 def test_a_column_per_operation_under_other_names(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,47 +13,10 @@ from hypothesis import strategies as st
 
 from placement import InputError
 from placement.io.feeds.registry import FEEDS, Content, FeedRequest, RttReading, read_feed
+from tests.effort import examples
 
-FPING_C = """\
-virginia : 91.70 91.90 91.80
-10.0.0.3  : 29.20 - 29.40
-tokyo     : - - -
-"""
-FPING_LINES = """\
-virginia : [0], 84 bytes, 66.1 ms (66.1 avg, 0% loss)
-virginia : [1], 84 bytes, 66.3 ms (66.2 avg, 0% loss)
-tokyo    : [0], timed out (NaN avg, 100% loss)
+TOOLS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))["tools"]
 
-virginia : xmt/rcv/%loss = 2/2/0%, min/avg/max = 66.1/66.2/66.3
-oregon   : xmt/rcv/%loss = 2/2/0%, min/avg/max = 140/141/142
-tokyo    : xmt/rcv/%loss = 1/0/100%
-"""
-PING = """\
-PING virginia (10.0.0.2) 56(84) bytes of data.
-64 bytes from virginia (10.0.0.2): icmp_seq=1 ttl=54 time=91.5 ms
-64 bytes from virginia (10.0.0.2): icmp_seq=2 ttl=54 time=92.5 ms
-
---- virginia ping statistics ---
-2 packets transmitted, 2 received, 0% packet loss, time 1001ms
-rtt min/avg/max/mdev = 91.500/92.000/92.500/0.500 ms
-PING tokyo (10.0.0.3): 56 data bytes
-
---- tokyo ping statistics ---
-3 packets transmitted, 3 packets received, 0.0% packet loss
-round-trip min/avg/max/stddev = 219.1/220.0/221.3/0.8 ms
-"""
-WINDOWS = """\
-Pinging virginia [10.0.0.2] with 32 bytes of data:
-Reply from 10.0.0.2: bytes=32 time=91ms TTL=54
-Reply from 10.0.0.2: bytes=32 time=93ms TTL=54
-"""
-MTR = """\
-Start: 2026-11-01T10:00:00+0000
-HOST: frankfurt                   Loss%   Snt   Last   Avg  Best  Wrst StDev
-  1.|-- gateway                    0.0%    10    0.4   0.5   0.3   1.0   0.2
-  2.|-- ???                       100.0    10    0.0   0.0   0.0   0.0   0.0
-  3.|-- virginia                   0.0%    10   91.6  92.1  91.4  93.0   0.4
-"""
 MTR_JSON = {
     "report": {
         "mtr": {"src": "frankfurt", "dst": "virginia", "tests": 10},
@@ -62,25 +26,6 @@ MTR_JSON = {
         ],
     }
 }
-SMOKEPING = """\
-                 uptime              loss            median             ping1             ping2
-
-1761991200: -nan 0.0000000000e+00 9.1700000000e-02 9.1600000000e-02 9.1800000000e-02
-1761991500: -nan -nan -nan -nan -nan
-"""
-BLACKBOX = """\
-# HELP probe_success Displays whether or not the probe was a success
-# TYPE probe_success gauge
-probe_success{region="frankfurt",target="virginia"} 1
-probe_duration_seconds{region="frankfurt",target="virginia"} 0.0951
-probe_icmp_duration_seconds{phase="resolve",region="frankfurt",target="virginia"} 0.0011
-probe_icmp_duration_seconds{phase="rtt",region="frankfurt",target="virginia"} 0.0921
-probe_success{region="frankfurt",target="tokyo"} 0
-probe_icmp_duration_seconds{phase="rtt",region="frankfurt",target="tokyo"} 0
-probe_success{region="frankfurt",target="web, \\"a\\""} 1
-probe_duration_seconds{region="frankfurt",target="web, \\"a\\""} 0.3
-probe_http_duration_seconds{phase="connect",region="frankfurt",target="web, \\"a\\""} 0.125
-"""
 CONSUL = [
     {
         "Datacenter": name,
@@ -99,67 +44,30 @@ CONSUL = [
         ("tokyo", 0.2, -1.0),
     )
 ]
-MONGODB = """\
-{
-        "set" : "rs0",
-        "members" : [
-                { "_id" : 0, "name" : "frankfurt:27017", "health" : 1, "stateStr" : "PRIMARY",
-                  "optime" : { "ts" : Timestamp(1556509844, 1) }, "self" : true },
-                { "_id" : 1, "name" : "virginia:27017", "health" : 1, "stateStr" : "SECONDARY",
-                  "lastHeartbeat" : ISODate("2026-11-01T06:48:44Z"), "pingMs" : NumberLong(92) },
-                { "_id" : 2, "name" : "tokyo:27017", "health" : 0, "stateStr" : "(not reachable)",
-                  "pingMs" : NumberLong(220) }
-        ],
-        "ok" : 1
-}
-"""
-MONGOSH = """\
-{
-  set: 'rs0',
-  members: [
-    { _id: 0, name: 'frankfurt:27017', health: 1, stateStr: 'PRIMARY', self: true },
-    { _id: 1, name: 'virginia:27017', health: 1, stateStr: 'SECONDARY', pingMs: Long("92") }
-  ]
-}
-"""
-MARKDOWN = """\
-# Latency
-
-Round-trip times in ms, May.
-
-| Source | [Frankfurt](x.md) | **Virginia** |
-|:-------|------:|---------:|
-| Frankfurt | 1 ms | 92.1 ms |
-| Virginia | 92.4 ms | - |
-
-| Tier | Words |
-|---|---|
-| one | none |
-"""
 
 CASES = {
     "fping": [
-        (FPING_C, {("frankfurt", "virginia"): 91.8, ("frankfurt", "10.0.0.3"): 29.3}),
-        (FPING_LINES, {("frankfurt", "virginia"): 66.2, ("frankfurt", "oregon"): 141.0}),
+        (TOOLS["fping_c"], {("frankfurt", "virginia"): 91.8, ("frankfurt", "10.0.0.3"): 29.3}),
+        (TOOLS["fping_lines"], {("frankfurt", "virginia"): 66.2, ("frankfurt", "oregon"): 141.0}),
     ],
     "ping": [
-        (PING, {("frankfurt", "virginia"): 92.0, ("frankfurt", "tokyo"): 220.0}),
-        (WINDOWS, {("frankfurt", "virginia"): 92.0}),
+        (TOOLS["ping"], {("frankfurt", "virginia"): 92.0, ("frankfurt", "tokyo"): 220.0}),
+        (TOOLS["windows"], {("frankfurt", "virginia"): 92.0}),
     ],
     "mtr": [
-        (MTR, {("frankfurt", "virginia"): 92.1}),
+        (TOOLS["mtr"], {("frankfurt", "virginia"): 92.1}),
         (json.dumps(MTR_JSON), {("frankfurt", "virginia"): 92.1}),
     ],
     "blackbox": [
-        (BLACKBOX, {("frankfurt", "virginia"): 92.1, ("frankfurt", 'web, "a"'): 125.0}),
+        (TOOLS["blackbox"], {("frankfurt", "virginia"): 92.1, ("frankfurt", 'web, "a"'): 125.0}),
     ],
     "mongodb": [
-        (MONGODB, {("frankfurt:27017", "virginia:27017"): 92.0}),
-        (MONGOSH, {("frankfurt:27017", "virginia:27017"): 92.0}),
+        (TOOLS["mongodb"], {("frankfurt:27017", "virginia:27017"): 92.0}),
+        (TOOLS["mongosh"], {("frankfurt:27017", "virginia:27017"): 92.0}),
     ],
     "markdown": [
         (
-            MARKDOWN,
+            TOOLS["markdown"],
             {
                 ("Frankfurt", "Frankfurt"): 1.0,
                 ("Frankfurt", "Virginia"): 92.1,
@@ -214,13 +122,13 @@ def test_a_format_is_recognised_by_its_content(
 
 def test_smokeping_takes_both_ends_from_the_name_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "virginia~frankfurt.txt"
-    path.write_text(SMOKEPING)
+    path.write_text(TOOLS["smokeping"])
     feed, reading = read_feed(path)
     assert feed.name == "smokeping"
     assert pairs(reading) == pytest.approx({("frankfurt", "virginia"): 91.7})
     assert reading.distributions is not None
     plain = tmp_path / "virginia.txt"
-    plain.write_text(SMOKEPING)
+    plain.write_text(TOOLS["smokeping"])
     with pytest.raises(InputError, match=r"virginia\.txt.*--measured-from SOURCE"):
         read_feed(plain)
     assert pairs(read_feed(plain, "auto", FeedRequest(measured_from="x"))[1]) == pytest.approx(
@@ -242,7 +150,7 @@ def test_consul_adds_heights_and_adjustments(tmp_path: Path) -> None:
 
 def test_samples_become_distributions(tmp_path: Path) -> None:
     path = tmp_path / "frankfurt.txt"
-    path.write_text(FPING_C)
+    path.write_text(TOOLS["fping_c"])
     _, reading = read_feed(path)
     assert reading.distributions is not None
     assert reading.distributions.pairs["frankfurt", "10.0.0.3"] == ((29.2, 29.4), (1.0, 1.0))
@@ -286,12 +194,15 @@ def test_errors_name_the_place_and_the_way_out(text: str, words: str, tmp_path: 
 
 def test_a_tool_has_its_own_unit(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
-    path.write_text(PING)
+    path.write_text(TOOLS["ping"])
     with pytest.raises(InputError, match="the format ping has its own columns and unit"):
         read_feed(path, "auto", FeedRequest(unit="s"))
 
 
-TEXTS = [text for cases in CASES.values() for text, _ in cases] + [SMOKEPING, json.dumps(CONSUL)]
+TEXTS = [text for cases in CASES.values() for text, _ in cases] + [
+    TOOLS["smokeping"],
+    json.dumps(CONSUL),
+]
 
 
 @given(
@@ -326,7 +237,7 @@ def test_damaged_files_end_in_errors_of_the_package(
 )
 def test_long_lines_take_linear_time(name: str, unit: str) -> None:
     """A pattern with two ways for one blank would take minutes here."""
-    line = unit * (200_000 // len(unit))
+    line = unit * (examples(200_000) // len(unit))
     starts = ("", "HOST: a Loss% Snt Avg\n 1.", "PING a b\n", "|a|b|\n|-|-|\n|", "members: [")
     for start in starts:
         content = Content("t.txt", f"{start}{line}x\n")

@@ -225,16 +225,13 @@ def test_demand_as_psql_prints_it(tmp_path: Path) -> None:
         " fra    | SELECT    |   100\n iad    | SELECT    |    50\n(2 rows)\n",
         "x.txt": "-[ RECORD 1 ]----\nregion    | fra\nstatement | SELECT\ncalls     | 100\n"
         "-[ RECORD 2 ]----\nregion    | iad\nstatement | SELECT\ncalls     | 50\n",
-        "words.csv": "client,stmt,n\nfra,SELECT,100\n",
+        "words.csv": "client,wort,n\nfra,SELECT,100\n",
     }
     rtt, *demands, words = written(tmp_path, files)
     for demand in demands:
-        imported(
-            rtt, "--counts", demand, "--operation", "SELECT=strong_read",
-            "-o", tmp_path / "mine", "--force",
-        )  # fmt: skip
+        imported(rtt, "--counts", demand, "-o", tmp_path / "mine", "--force")
         assert load_instance(tmp_path / "mine").counts[0].tolist() == [[100], [50]]
-    with pytest.raises(InputError, match="got 'SELECT', expected --count-columns operation=stmt"):
+    with pytest.raises(InputError, match="got 'SELECT', expected --count-columns operation=wort"):
         imported(rtt, "--counts", words, "-o", tmp_path / "mine", "--force")
 
 
@@ -253,9 +250,55 @@ def test_pairs_of_0_ms_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_tables_of_distributions_are_refused_with_the_options_of_the_verb(tmp_path: Path) -> None:
     """The message of ``solve --distributions`` named --columns as if solve had it."""
-    from placement.io.rtt_distributions import read_pairs
+    from placement.io.feeds.rtt_tables import read_pairs
 
     table = tmp_path / "d.csv"
     table.write_text("src,dst,wert\na,b,1\n")
     with pytest.raises(InputError, match=r"rtt=wert \(placement import has these options, and its"):
         read_pairs(table)
+
+
+def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """Cells, places and names of four files; nothing is written."""
+    texts = {
+        "rtt.csv": "src,dst,rtt\na,b,x\nb,a,-3\n",
+        "more.csv": "src,dst,rtt\na,c,9 furlongs\nc,a,9\n",
+        "counts.csv": "client,strong_read,audit\na,q,1\nb,1,-1\n",
+        "sites.csv": "site,lat,lon\na,100,2\nb,1,east\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    rtt, more, counts, sites = (tmp_path / name for name in texts)
+    with pytest.raises(InputError) as caught:
+        imported(rtt, more, "--counts", counts, "--sites", sites, "-o", tmp_path / "new")
+    told = [str(error).removeprefix(f"{tmp_path}/") for error in caught.value.errors]
+    assert [one[: one.index(": got")] for one in told] == [
+        "rtt.csv, row 2: rtt: not a number",
+        "rtt.csv, row 3: rtt: negative",
+        "more.csv, row 2: rtt: an unknown unit",
+        "counts.csv, row 2: strong_read: not a number",
+        "counts.csv, row 3: audit: negative",
+        "sites.csv, row 2: lat: coordinate out of range",
+        "sites.csv, row 3: lon: not a number",
+    ]
+    assert str(caught.value).startswith("7 errors:\n  ")
+    assert not (tmp_path / "new").exists()
+
+
+def test_names_that_one_table_has_alone_are_told_together(tmp_path: Path) -> None:
+    (tmp_path / "rtt.csv").write_text("site,Paris,Rome\nParis,,9\nRome,9,\n")
+    (tmp_path / "sites.csv").write_text("site\nPariss\nRome\nMadrid\n")
+    (tmp_path / "counts.csv").write_text("client,strong_reads\nParis,1\nRoma,2\n")
+    call = [tmp_path / "rtt.csv", "--sites", tmp_path / "sites.csv", "-o", tmp_path / "new"]
+    with pytest.raises(InputError) as caught:
+        imported(*call, "--counts", tmp_path / "counts.csv")
+    told = " ".join(map(str, caught.value.errors)).replace(f"{tmp_path}/", "")
+    for words in (
+        "sites.csv, row 2: site: unknown site: got 'Pariss'", "(did you mean 'Paris'?)",
+        "sites.csv, row 4: site: unknown site: got 'Madrid'",
+        "counts.csv: operation: unknown operation: got 'strong_reads'",
+        "counts.csv: client: unknown client: got 'Roma'", "(did you mean 'Rome'?)",
+    ):  # fmt: skip
+        assert words in told
+    with pytest.raises(InputError, match=r"(?s)3 errors:.*no demand is given.*Pariss.*Madrid"):
+        imported(*call)

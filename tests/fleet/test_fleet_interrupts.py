@@ -91,7 +91,7 @@ def test_the_answer_holds_whenever_the_search_is_stopped(
     ended = set()
     for owner, name in places:
         call = getattr(owner, name)
-        for when in (1, 4, 7, 12, 30, 80) if seed == 0 else range(1, 200, 3):
+        for when in (1, 4, 12, 80) if seed == 0 else range(1, 200, 3):
             monkeypatch.setattr(owner, name, raising(error, call, when))
             found = assert_sound(fleet, why, best)
             ended.add((type(found), found.termination))
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_the_best_plan_so_far(rounds: int, processes: int, tmp_pat
     limits = tmp_path / "limits.csv"
     limits.write_text("\n".join(["site,storage_gb", *(f"{site},400" for site in sites)]))
     command = [
-        sys.executable, "-m", "placement", "fleet", "world27", "--fleet", "300",
+        sys.executable, "-m", "placement", "fleet", "world27", "--fleet", "150",
         "--replicas", "3", "--voters", "3", "--limits", str(limits), "--gap", "0",
         "--processes", str(processes), "--progress", "-o", str(tmp_path / "plan.json"),
     ]  # fmt: skip

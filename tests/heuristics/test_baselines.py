@@ -80,13 +80,6 @@ def test_centroid_is_a_direction_not_a_mean_of_degrees() -> None:
     assert ask("nearest-centroid", instance, replicas=1, voters=1).leader == "fiji"
 
 
-def test_centroid_leads_and_its_neighbours_follow() -> None:
-    instance = world(paris={WEAK: 8}, vienna={WEAK: 1}, lisbon={WEAK: 1})
-    plan = ask("nearest-centroid", instance, replicas=3, voters=3)
-    assert plan.leader == "paris"
-    assert plan.replicas == ("lisbon", "paris", "vienna")
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -100,13 +93,6 @@ def test_centroid_refuses_what_has_none(change: dict[str, object], words: str) -
     antipodes = {"lisbon": {WEAK: 1.0}, "paris": {WEAK: 1.0}}
     with pytest.raises(UnsupportedError, match=words):
         ask("nearest-centroid", world(**antipodes).replace(**change), replicas=2, voters=1)
-
-
-def test_clients_without_demand_need_no_coordinates() -> None:
-    unknown = WHERE.copy()
-    unknown[3] = np.nan
-    instance = world(paris={WEAK: 8}).replace(client_coordinates=unknown)
-    assert ask("nearest-centroid", instance, replicas=1, voters=1).leader == "paris"
 
 
 # --- best-mean, best-cov
@@ -164,14 +150,6 @@ def test_most_writes_leads_where_they_come_from() -> None:
     assert plan.replicas == ("paris", "vienna", "tokyo")
 
 
-def test_writes_of_several_clients_add_up_at_their_site() -> None:
-    """Two clients near Osaka's neighbour outweigh the greatest single writer."""
-    instance = world(vienna={WRITE: 5}, tokyo={WRITE: 3}, osaka={WRITE: 3})
-    problem = {"replicas": 2, "voters": 1, "forbidden": ["osaka"]}
-    assert ask("most-writes", instance, **problem).leader == "tokyo"
-    assert ask("closest-to-writes", instance, **problem).leader == "vienna"
-
-
 def test_closest_to_writes_may_not_sit_at_the_writer() -> None:
     instance = world(vienna={WRITE: 5}, tokyo={WEAK: 50})
     plan = ask("closest-to-writes", instance, replicas=3, voters=3, non_voters=["vienna"])
@@ -207,15 +185,6 @@ def test_smallest_quorum_looks_at_nothing_else() -> None:
 # --- max-diversity
 
 
-def test_diversity_counts_tiers_from_the_coarse_end() -> None:
-    apart = diversity(world(paris={WEAK: 1}))
-    assert apart[0, 3] == 1  # two continents
-    assert apart[0, 1] == pytest.approx(2 / 3)  # one continent, two countries
-    assert apart[3, 4] == pytest.approx(1 / 3)  # one country, two sites
-    assert not np.diagonal(apart).any()
-    assert (apart == apart.T).all()
-
-
 def test_max_diversity_spreads_and_leads_at_the_demand() -> None:
     """After busy Tokyo a European site, then another country: Osaka comes last."""
     instance = world(tokyo={WEAK: 9}, vienna={WEAK: 2}, lisbon={WEAK: 1})
@@ -223,13 +192,6 @@ def test_max_diversity_spreads_and_leads_at_the_demand() -> None:
     plan = ask("max-diversity", instance, replicas=3, voters=3)
     assert plan.leader == "tokyo"
     assert plan.replicas == ("lisbon", "vienna", "tokyo")
-
-
-def test_max_diversity_votes_for_diversity_too() -> None:
-    """Of four replicas those added first vote, not those closest to the leader."""
-    instance = world(tokyo={WEAK: 9}, vienna={WEAK: 2}, osaka={WEAK: 1})
-    plan = ask("max-diversity", instance, replicas=5, voters=3)
-    assert set(plan.voters) == {"tokyo", "vienna", "lisbon"}
 
 
 # --- p-median-first
@@ -252,12 +214,3 @@ def test_p_median_is_a_local_optimum_at_least(problem: Problem) -> None:
         if into not in chosen:
             other = tuple(into if s == out else s for s in chosen)
             assert cost(chosen) <= cost(other) + 1e-9 * (1 + cost(other))
-
-
-def test_p_median_ignores_what_operations_cost() -> None:
-    """All write from Lisbon, many read weakly elsewhere: every operation counts as a read."""
-    instance = world(lisbon={WRITE: 3}, tokyo={WEAK: 2}, vienna={WEAK: 1})
-    plan = ask("p-median-first", instance, replicas=2, voters=2)
-    assert plan.replicas == ("lisbon", "tokyo")
-    better = ask("exhaustive", instance, replicas=2, voters=2)
-    assert better.objective < plan.objective

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.local_search.capped_quorum import capped_waits
+from heuristics.local_search.swap_neighbourhood import capped_waits
 
 
 def wait_of(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heuristics import tuning
-from heuristics.local_search import descent_cache
+from heuristics.local_search import steepest_descent
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
@@ -43,9 +43,9 @@ def test_meeting_changes_no_end(problem: Problem, monkeypatch: pytest.MonkeyPatc
     field = SwapNeighbourhood(problem, objective_terms(problem), problem.rules)
     together = SteepestDescent(field, lambda: False)
     met = 0
-    unvisited = descent_cache.DescentCache.unvisited
+    unvisited = steepest_descent.DescentCache.unvisited
 
-    def counted(self: descent_cache.DescentCache, rows: np.ndarray, pairs: Pairs) -> np.ndarray:
+    def counted(self: steepest_descent.DescentCache, rows: np.ndarray, pairs: Pairs) -> np.ndarray:
         nonlocal met
         left = unvisited(self, rows, pairs)
         met += len(rows) - len(left)
@@ -54,9 +54,9 @@ def test_meeting_changes_no_end(problem: Problem, monkeypatch: pytest.MonkeyPatc
     for seed in range(4):
         pairs = starts(problem, seed, 30)
         alone = pairs.take(np.arange(len(pairs)))
-        monkeypatch.setattr(descent_cache.DescentCache, "unvisited", counted)
+        monkeypatch.setattr(steepest_descent.DescentCache, "unvisited", counted)
         values = together.run(pairs)
-        monkeypatch.setattr(descent_cache.DescentCache, "unvisited", unvisited)
+        monkeypatch.setattr(steepest_descent.DescentCache, "unvisited", unvisited)
         for row in range(len(pairs)):
             one = alone.take(np.array([row]))
             assert values[row] == pytest.approx(

@@ -14,6 +14,7 @@ from heuristics.objective_terms import objective_terms, total_operations
 from heuristics.weighted_kmeans import kmeans, kmeans_of_each
 from placement import Diversity, Instance, Operation, Problem
 from placement.feasibility.feasible_plans import find_feasible
+from tests.effort import examples
 from tests.heuristics import paper
 from tests.strategies import ALL, problems
 
@@ -46,24 +47,6 @@ def run(
     return kmeans(summand, terms.rank, terms.order, weight, fixed, AdmissibleSites(problem, size))
 
 
-def test_centroids_start_at_the_heaviest_clients() -> None:
-    # Each client is at home at one site, and far from all others: nothing moves afterwards.
-    problem = world([[0, 90, 90], [90, 0, 90], [90, 90, 0]], [1, 5, 3])
-    assert run(problem, 1) == (1,)
-    assert run(problem, 2) == (1, 2)
-
-
-def test_a_centroid_moves_to_the_middle_of_its_cluster() -> None:
-    # The heaviest client draws the centroid to s0; s1 serves all three better.
-    problem = world([[1, 2], [50, 3], [50, 3]], [3, 2, 2])
-    assert run(problem, 1) == (1,)
-
-
-def test_a_fixed_centroid_stays() -> None:
-    problem = world([[1, 2], [50, 3], [50, 3]], [3, 2, 2])
-    assert run(problem, 1, fixed=(0,)) == (0,)
-
-
 def test_without_clients_left_the_largest_reduction_is_added() -> None:
     """A cap shuts the second client's home out; in the other half s2 saves 10, s3 20 ms."""
     rtt = [[0, 9, 50, 60], [40, 0, 30, 20]]
@@ -72,23 +55,10 @@ def test_without_clients_left_the_largest_reduction_is_added() -> None:
     assert run(world(rtt, [5, 4], replicas=2, diversity=[one_each]), 2) == (0, 3)
 
 
-def test_ties_go_by_site_order() -> None:
-    problem = world([[7, 7, 7, 7]], [1])
-    assert run(problem, 3) == (0, 1, 2)
-
-
-def test_a_centroid_leaves_its_first_client_for_the_sake_of_the_cluster() -> None:
-    """Start {0, 2}, the homes of k0 and k2; k1 joins 0's cluster, which s1 serves at 6 + 2 < 9."""
-    problem = world([[0, 3, 20], [9, 2, 10], [20, 20, 0]], [2, 1, 5])
-    assert total(problem, [0, 2]) == 9
-    assert total(problem, [1, 2]) == 8
-    assert run(problem, 2) == (1, 2)
-
-
 def test_a_worse_round_is_undone() -> None:
     """With costs other than RTTs a round can raise the cost; then the better set is kept."""
     worse = 0
-    for seed in range(200):
+    for seed in range(examples(200, 100)):
         rng = np.random.default_rng(seed)
         problem = world(rng.integers(1, 30, (6, 5)).tolist(), rng.integers(1, 9, 6).tolist())
         cost = rng.integers(1, 100, (6, 5)).astype(float)
@@ -102,7 +72,7 @@ def test_a_worse_round_is_undone() -> None:
         assert list(chosen) == paper.weighted_k_means(
             problem, [], 3, lambda c, s, cost=cost: cost[c][s]
         )
-    assert worse > 10  # the case does occur
+    assert worse > 5  # the case does occur
 
 
 def total(problem: Problem, chosen: Sequence[int], cost: np.ndarray | None = None) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from heuristics import kq, qk
 from heuristics.baselines import BEST_OF
+from heuristics.rules import kq, qk
 from placement import Instance, Problem, Status
 from placement.methods.options import Options
 from placement.methods.registry import run

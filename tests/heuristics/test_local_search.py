@@ -115,20 +115,6 @@ def test_pins_hold_where_the_fewest_replicas_are_the_pins(method: str, seed: int
         assert pin in plan.replicas
 
 
-def test_same_seed_same_plan_and_work() -> None:
-    problem = Problem(random_instance(3, sites=12, clients=20), replicas=5, voters=3)
-    first, second = (run(SEARCH, problem, Options(seed=5)) for _ in range(2))
-    assert first.configuration == second.configuration
-    assert first.stats == second.stats
-
-
-def test_without_patience_it_ends_after_the_descents() -> None:
-    problem = Problem(random_instance(3, sites=12, clients=20), replicas=5, voters=3)
-    plan = run(SEARCH, problem, Options(settings={"patience": 0}))
-    assert plan.stats["rounds"] == 0
-    assert plan.objective <= run(baselines.BEST_OF, problem, Options()).objective
-
-
 def test_a_start_is_kept_when_it_is_better() -> None:
     """The optimum given as a start is what comes back, however little time there is."""
     problem = Problem(random_instance(3, sites=9, clients=15), replicas=4, voters=3)

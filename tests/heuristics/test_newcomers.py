@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.local_search.insertion_costs import DirectInsertionCosts, InsertionTables
+from heuristics.local_search.swap_neighbourhood import DirectInsertionCosts, InsertionTables
 from heuristics.objective_terms import objective_terms
 from placement import Problem
 from tests.strategies import ALL, problems

@@ -75,12 +75,6 @@ def test_slots_are_kept_for_domains_that_are_missing() -> None:
     assert AdmissibleSites(problem, 3).addable(members).tolist() == [False] * 4 + [True] * 2
 
 
-def test_a_slot_is_kept_for_a_leader() -> None:
-    problem = Problem(random_instance(0), replicas=2, voters=1, leaders=["site-4"])
-    members = np.array([True, False, False, False, False, False])
-    assert np.nonzero(AdmissibleSites(problem, 2).addable(members))[0].tolist() == [4]
-
-
 def test_money_is_kept_for_the_rest() -> None:
     """A site may join only if the cheapest others can still be paid."""
     instance = random_instance(2, prices=True)

@@ -6,11 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from placement import Configuration, Diversity, Plan, Problem, solve
-from placement.contingency.objective import Contingency
-from placement.model.instance import Prices
+from placement import Configuration, Contingency, Diversity, Plan, Problem, solve
+from placement.measures.question import percentile_question
+from placement.model.prices import Prices
 from placement.plan import evaluate
-from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
 from placement.testing import random_instance
 from tests.io.worlds import small
@@ -31,7 +30,7 @@ def plans() -> dict[str, Plan]:
     return {
         "mean": solve(mean),
         "gap": solve(mean, "kq"),
-        "percentile": evaluate(mean.replace(objective=Percentile(95.0, tail)), given),
+        "percentile": evaluate(mean.replace(objective=percentile_question(95.0, tail)), given),
         "contingency": evaluate(
             Problem(world, replicas=5, voters=5, objective=together),
             Configuration.of(0, range(5), range(5)),

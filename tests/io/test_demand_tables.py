@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placement.errors import InputError
-from placement.io import assemble, load_instance, read_counts, read_rtt
+from placement.io import load_instance, read_counts
 from placement.io.demand_tables import read_demand
 from placement.io.interval_order import order_intervals
 
@@ -29,15 +29,6 @@ def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
     return path
 
 
-def test_intervals_are_sorted_by_time(tmp_path: Path) -> None:
-    demand = read_demand(write(tmp_path, SCRAMBLED))
-    assert demand.intervals == ("2026-11-19T20:00", "2026-11-20T01:15", "2026-11-20T06:30")
-    assert demand.counts[0, :, :, 0].tolist() == [[1, 2], [8, 9], [3, 4]]
-    assert demand.notes == ("sorted 3 intervals by time",)
-    assert demand.databases == ()
-    assert not demand.sparse
-
-
 def test_import_sorts_and_says_so(tmp_path: Path) -> None:
     write(tmp_path, SQUARE, "rtt.csv")
     counts = write(tmp_path, SCRAMBLED)
@@ -51,14 +42,6 @@ def test_import_sorts_and_says_so(tmp_path: Path) -> None:
     assert made.intervals[0] == "2026-11-19T20:00"
     assert made.counts[:, :, 0].tolist() == [[1, 2], [8, 9], [3, 4]]
     assert "Demand of counts.csv: sorted 3 intervals by time." in made.provenance
-
-
-def test_rtts_by_interval_are_sorted_too(tmp_path: Path) -> None:
-    rows = "".join(f"{t},{a},{b},{t}\n" for t in (9, 10, 8) for a, b in ("ab", "ba"))
-    write(tmp_path, "interval,src,dst,rtt\n" + rows, "rtt.csv")
-    rtt = read_rtt(tmp_path / "rtt.csv", columns={"interval": "interval"})
-    assert rtt.intervals == ("8", "9", "10")
-    assert rtt.values[:, 0, 0].tolist() == [8, 9, 10]
 
 
 def test_a_manifest_by_hand_without_intervals(tmp_path: Path) -> None:
@@ -161,11 +144,3 @@ def test_known_names_and_intervals(tmp_path: Path) -> None:
         read_demand(path, clients=("a", "b"))
     with pytest.raises(InputError, match="own: a column that is no operation"):
         read_demand(path, operations=("weak_read",))
-
-
-def test_decay_weighs_the_newest_interval(tmp_path: Path) -> None:
-    """The interval that decay weighs most is the newest one, whatever the order of the rows."""
-    rtt = read_rtt(write(tmp_path, SQUARE, "rtt.csv"))
-    made = assemble(rtt, counts=read_counts(write(tmp_path, SCRAMBLED)))
-    assert made.intervals[-1] == "2026-11-20T06:30"
-    assert made.counts[-1, :, 0].tolist() == [3, 4]

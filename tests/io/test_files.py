@@ -26,9 +26,7 @@ from tests.io.worlds import same, small
 OLD = small()
 # other numbers, other names and one table more
 NEW = small(
-    counts=np.ones((2, 4, 5)),
-    clients=("Oslo", "Bern", "Lagos", "Lima"),
-    provenance=("Changed.",),
+    counts=np.ones((2, 4, 5)), clients=("Oslo", "Bern", "Lagos", "Lima"), provenance=("Changed.",)
 )
 
 
@@ -39,12 +37,7 @@ def cut_short(step: int, how: Callable[[], None]) -> Iterator[list[int]]:
     Yields the list of calls that were made.
     """
     made: list[int] = []
-    write, rename, unlink, mkdir = (
-        module._write_synced,
-        Path.replace,
-        Path.unlink,
-        Path.mkdir,
-    )
+    write, rename, unlink, mkdir = (module._write_synced, Path.replace, Path.unlink, Path.mkdir)
 
     def count() -> bool:
         made.append(len(made))

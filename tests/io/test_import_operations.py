@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from placement.cli.table_output import csv_text
+from placement.cli.output import frame_csv
 from placement.errors import InputError
 from placement.io import load_instance
 from placement.model.operations import RELAYED_STRONG_READ, Operation
@@ -67,7 +67,7 @@ def test_csv_for_people_holds_no_formula_and_no_invisible_characters() -> None:
     table = pd.DataFrame(
         {"site": names, "ms": [-1.5] * len(names), "=h": [("=a", "b")] * len(names)}
     )
-    lines = csv_text(table).splitlines()
+    lines = frame_csv(table).splitlines()
     assert lines[0] == "site,ms,'=h"
     cells = [line.split(",")[0] for line in lines[1:]]
     assert cells == [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import InputError, Instance
+from placement import InputError, Instance, Problem
 from placement.io import assemble, read_counts, read_rtt
 from placement.io.rtt_table import RttTable
 
@@ -165,6 +165,40 @@ def test_a_name_on_one_side_only_is_a_site_with_missing_pairs(tmp_path: Path) ->
     (tmp_path / "r.csv").write_text("src,dst,rtt\na,b,1\n")
     with pytest.raises(InputError, match="1 of 2 pairs have no RTT: got 'b → a'"):
         assemble(read_rtt(tmp_path / "r.csv"), mix="cache")
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "says"),
+    [
+        ("rtt.csv", "lyon,paris", "lyonn,paris", "as destination: got 'lyonn'.*mean 'lyon'"),
+        ("rtt.csv", "lyon", "lyonn", "region: unknown site: got 'lyon'.*mean 'lyonn'"),
+        ("counts.csv", "lyon", "lyonn", "unknown client: got 'lyonn'.*mean 'lyon'"),
+        ("sites.csv", "lyon", "lyonn", "region: unknown site: got 'lyonn'.*mean 'lyon'"),
+    ],
+)  # fmt: skip
+def test_a_name_of_one_table_alone_is_told_with_the_nearest(
+    table: str, old: str, new: str, says: str, tmp_path: Path
+) -> None:
+    names = ("paris", "lyon", "rome")
+    pairs = [f"{a},{b},9" for a in names for b in names if a != b]
+    texts = {
+        "rtt.csv": "\n".join(["src,dst,rtt", *pairs]),
+        "counts.csv": "client,weak_read\n" + "".join(f"{name},1\n" for name in names),
+        "sites.csv": "region,latitude,longitude,country\n"
+        + "".join(f"{name},{k}.5,{k}.25,C{k}\n" for k, name in enumerate(names)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text.replace(old, new) if name == table else text)
+    demand, rtt = read_counts(tmp_path / "counts.csv"), read_rtt(tmp_path / "rtt.csv")
+    sites = None if "as destination" in says else tmp_path / "sites.csv"
+    with pytest.raises(InputError, match=says):
+        assemble(rtt, counts=demand, sites=sites)
+    (tmp_path / table).write_text(texts[table])
+    demand, rtt = read_counts(tmp_path / "counts.csv"), read_rtt(tmp_path / "rtt.csv")
+    whole = assemble(rtt, counts=demand, sites=tmp_path / "sites.csv")
+    assert whole.levels == ("site", "country")  # coordinates are no failure domains
+    with pytest.raises(InputError, match="unknown failure-domain level: got 'latitude'"):
+        Problem(whole, replicas=2, survive="latitude")
 
 
 def test_clients_need_an_rtt_to_every_candidate(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 import placement
 from placement.errors import InputError
 from placement.io import load_plan, read_counts, read_rtt
+from placement.io.feeds.rtt_tables import read_pairs
 from placement.io.formats import files as input_files
 from placement.io.formats.document import read_document
 from placement.io.formats.tables import read_table
-from placement.io.rtt_distributions import read_pairs
 from placement.report.result_file import looks_like_results, read_results
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and devices of POSIX")

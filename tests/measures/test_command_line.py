@@ -37,11 +37,8 @@ def test_solve_shows_limits_values_slack_and_prices(
     asked = ["solve", folder, *QUESTION, "--minimise", "cost", *LIMITS, "--spread", "0.2"]
     document = _json(capsys, [*asked, "--price-limits"])
     rows = document["tail"]["measures"]
-    assert [row["measure"] for row in rows] == [
-        "cost",
-        "p90(writes)",
-        "mean after the loss of any region",
-    ]
+    measures = [row["measure"] for row in rows]
+    assert measures == ["cost", "p90(writes)", "mean after the loss of any region"]
     assert all(row["slack"] >= 0 for row in rows[1:])
     assert rows[1]["slack"] == 500 - rows[1]["value"]
     assert document["headline"]["unit"] == "USD"
@@ -58,20 +55,8 @@ def test_a_plan_file_holds_the_question_and_its_report_the_table(
 ) -> None:
     plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
     asked = ["solve", folder, *QUESTION, "--minimise", "replicas", *LIMITS, "--spread", "0.2"]
-    assert (
-        main(
-            [
-                *asked,
-                "--outage",
-                "site-1=0.01",
-                "--keep",
-                "mean over outages <= 200 ms",
-                "--output",
-                plan,
-            ]
-        )
-        == 0
-    )
+    asked += ["--outage", "site-1=0.01", "--keep", "mean over outages <= 200 ms"]
+    assert main([*asked, "--output", plan]) == 0
     assert main(["show", plan]) == 0
     assert "mean over outages" in capsys.readouterr().out
     assert main(["report", plan, "--output", str(page)]) == 0
@@ -93,10 +78,8 @@ def test_old_options_join_limits(folder: str, capsys: pytest.CaptureFixture[str]
         first = _json(capsys, ["solve", folder, *QUESTION, *old, *tail])
         second = _json(capsys, ["solve", folder, *QUESTION, *new, *tail])
         assert first["objective"] == second["objective"]
-    both = _json(
-        capsys,
-        ["solve", folder, *QUESTION, "--budget", "30", "--keep", "slowest client <= 300 ms"],
-    )
+    joined = ["--budget", "30", "--keep", "slowest client <= 300 ms"]
+    both = _json(capsys, ["solve", folder, *QUESTION, *joined])
     assert [row["limit"] for row in both["tail"]["measures"]] == ["", "<= 300 ms", "<= 30"]
 
 
@@ -104,10 +87,8 @@ def test_compare_evaluate_and_sweep_take_measures(
     folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep = ["--keep", "slowest client <= 300 ms"]
-    table = _json(
-        capsys,
-        ["compare", folder, "--replicas", "3", "--voters", "3", *keep, "--methods", "exhaustive"],
-    )
+    asked = ["compare", folder, "--replicas", "3", "--voters", "3", *keep]
+    table = _json(capsys, [*asked, "--methods", "exhaustive"])
     assert table["methods"][0]["status"] == "optimal"
     main(
         ["compare", folder, *QUESTION[:4], "--minimise", "slowest client", "--methods", "exact,kq"]
@@ -115,19 +96,17 @@ def test_compare_evaluate_and_sweep_take_measures(
     said = capsys.readouterr().out
     assert "slowest client ms" in said
     assert "kq: it takes no measures" in said
-    swept = _json(
-        capsys,
-        ["sweep", folder, "--replicas", "3..4", "--voters", "3", *keep, "--method", "exhaustive"],
-    )
+    sizes = ["compare", "sizes", folder, *QUESTION, *keep]
+    swept = _json(capsys, sizes)
     assert len(swept["cells"]) == 2
     sites = ["--leader", "site-0", "--voters", "site-0,site-1,site-2"]
-    made = ["evaluate", folder, *sites, "--replicas", "site-0,site-1,site-2"]
+    made = ["check", "configuration", folder, *sites, "--replicas", "site-0,site-1,site-2"]
     found = _json(capsys, [*made, "--keep", "slowest client <= 1 ms"], code=2)
     assert "slowest client is" in found["reasons"][0]
 
 
 def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["pareto", folder, "--replicas", "3..4", "--voters", "3", "--method", "exhaustive"]
+    asked = ["compare", "fronts", folder, *QUESTION]
     document = _json(capsys, [*asked, "--of", "cost", "slowest client"])
     points = document["points"]
     assert document["complete"]
@@ -148,7 +127,7 @@ def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[st
         (["--minimise", "p99"], "--distributions"),
         (["--keep", "mean <= 100 ms", "--spread", "0.2"], "--spread"),
         (["--outage", "site-1=0.1"], "--keep"),
-        (["--keep", "changes <= 1"], "--from"),
+        (["--keep", "changes <= 1"], "--today"),
         (["--minimise", "latency"], "no such measure"),
         (["--minimise", "cost", "--percentile", "99", "--spread", "0.2"], "one of --percentile"),
     ],
@@ -158,3 +137,31 @@ def test_bad_options_are_named(
 ) -> None:
     assert main(["solve", folder, *QUESTION, *options]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_sweep_and_compare_take_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sweep and compare give the value of solve about losses."""
+    asked = ["world27", "--replicas", "3", "--voters", "3"]
+    lost = "mean after the loss of any site, clients move"
+    worst = _json(capsys, ["solve", *asked, "--minimise", lost])
+    swept = _json(capsys, ["compare", "sizes", *asked, "--minimise", lost])
+    (row,) = swept["cells"]
+    assert row["value"] == pytest.approx(worst["headline"]["ms"])
+    outages = ["--minimise", "mean over outages", "--outage", "any site=0.001"]
+    compared = _json(capsys, ["compare", *asked, *outages, "--methods", "exact,local-search"])
+    weighted = _json(capsys, ["solve", *asked, *outages])
+    best = compared["methods"][0]
+    assert best["status"] == "optimal"
+    assert best["objective"] == pytest.approx(weighted["headline"]["ms"])
+    assert main(["compare", "sizes", *asked, "--worst"]) == 1
+    assert "mean after the loss of any site" in capsys.readouterr().err
+
+
+def test_every_solve_reports_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    document = _json(capsys, ["solve", "world27", "--replicas", "3", "--voters", "3"])
+    found = document["failures"]
+    assert {row["lost"] for row in found["each"]} == set(document["replicas"])
+    assert found["worst_ms"] == max(row["mean_latency"] for row in found["each"])
+    assert {step["leader"] for step in found["failover"]} == set(document["voters"]) - {
+        document["leader"]
+    }

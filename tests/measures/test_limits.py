@@ -12,6 +12,7 @@ from placement.measures.limits import explain_limits, limit_prices, measure_fron
 from placement.measures.values import values
 from placement.tail.rtt_spread import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
+from tests.effort import seeds
 
 
 def question(seed: int, **asked: object) -> Problem:
@@ -21,7 +22,7 @@ def question(seed: int, **asked: object) -> Problem:
 
 
 @pytest.mark.parametrize("pair", [("cost", "p90(writes)"), ("mean", "within 250 ms")])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_a_front_has_every_plan_that_no_plan_beats(seed: int, pair: tuple[str, str]) -> None:
     problem = question(seed, keep="p90 <= 1000 ms")
     one, other = map(read_measure, pair)
@@ -84,6 +85,13 @@ def test_conflicting_limits_are_named_with_the_best_that_the_others_allow() -> N
     assert mean.startswith(f"mean can be {best:,.3f} ms at best while cost <= ")
     dear = solve(question(2, minimise="cost", keep=[keep[0]]), "exhaustive").objective
     assert cost.startswith(f"cost can be {dear:g} USD at best while mean <= ")
+
+
+def test_limits_that_are_not_decided_about_in_time() -> None:
+    keep = ["mean <= 1 ms", "cost <= 1", "replicas <= 4"]
+    (together,) = explain_limits(question(2, keep=keep), "exhaustive", seconds=0.0)
+    assert together.startswith("no plan keeps the limits mean <= 1 ms, cost <= 1, replicas <= 4 ")
+    assert together.endswith("together (whether fewer of them conflict was not decided in time)")
 
 
 def test_limits_of_which_one_alone_leaves_no_plan() -> None:

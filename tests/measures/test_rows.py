@@ -14,6 +14,7 @@ from placement.evaluation.losses import losses, score_after, scores_after_many, 
 from placement.evaluation.moves import changes
 from placement.evaluation.objective import Objective, scores_of
 from placement.measures import After, Measure, MeasureKind
+from placement.measures.question import percentile_question
 from placement.measures.rows import (
     MeasureRows,
     Statistic,
@@ -24,9 +25,9 @@ from placement.measures.rows import (
 )
 from placement.measures.values import percentile_of, value, values
 from placement.model.instance import Instance
-from placement.tail import Percentile
 from placement.tail.rtt_spread import spread_distributions
 from placement.testing.small_worlds import random_instance
+from tests.effort import examples
 
 MEAN = Measure(MeasureKind.MEAN)
 P90 = Measure(MeasureKind.PERCENTILE, 0.9)
@@ -70,7 +71,7 @@ def question(seed: int, **asked: object) -> Problem:
     given: dict[str, object] = {
         "replicas": (3, 4),
         "voters": 3,
-        "objective": Percentile(90, spread),
+        "objective": percentile_question(90, spread),
         "current": Configuration.of(1, (1, 2, 3), (0, 1, 2, 3)),
         "moves": Moves(stored_gb=7.0),
     }
@@ -87,17 +88,15 @@ def drawn(problem: Problem, seed: int, count: int) -> list[Configuration]:
 
 
 def same(one: float, other: float) -> bool:
-    return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    """Shares are told in steps of 1e-8 at most."""
+    return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-8)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
     problem = question(seed)
     plans = drawn(problem, seed, 12)
-    goal = problem.objective
-    assert isinstance(goal, Percentile)
     known = [
-        (P90, goal),
         *(
             (
                 Measure(
@@ -111,10 +110,6 @@ def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
                 ("site", 1, True, False),
                 ("site", 2, False, True),
             )
-        ),
-        (
-            Measure(P90.kind, 0.9, after=After("region")),
-            Contingency("region", percentile=goal),
         ),
     ]
     for measure, objective in known:
@@ -167,7 +162,7 @@ def _one_by_one(problem: Problem, measure: Measure, plan: Configuration) -> floa
 
 @pytest.mark.parametrize("measure", [*LATENCIES, *AFTER, *PLAIN], ids=repr)
 def test_rows_give_the_value(measure: Measure) -> None:
-    for seed in range(2):
+    for seed in range(examples(2)):
         problem = question(seed)
         assert why_no_rows(problem, measure) is None
         for plan, expected in zip(
@@ -194,7 +189,7 @@ def test_rows_of_successors_are_bounds() -> None:
 def test_rows_of_intervals_whose_rtts_vary(measure: Measure) -> None:
     instance = random_instance(5, sites=5, clients=4, intervals=3, varying=True)
     each = [spread_distributions(instance.at_interval(k), 0.3, whole=instance) for k in range(3)]
-    problem = Problem(instance, replicas=3, voters=3, objective=Percentile.varying(90, each))
+    problem = Problem(instance, replicas=3, voters=3, objective=percentile_question(90, *each))
     for plan in drawn(problem, 1, 6):
         plan = Configuration.of(plan.leader, plan.replicas[:3], plan.replicas[:3])
         plan = Configuration.of(plan.replicas[0], plan.voters, plan.replicas)

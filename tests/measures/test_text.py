@@ -19,6 +19,7 @@ from placement.measures import (
     slowest_client,
     within,
 )
+from tests.effort import examples
 
 TEXTS = {
     "mean": mean(),
@@ -116,7 +117,7 @@ MEASURES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(MEASURES, st.floats(0, 1), st.floats(0, 1e9))
 def test_every_measure_and_limit_prints_the_text_that_reads_as_it(
     measure: Measure, share: float, most: float

@@ -43,6 +43,9 @@ LATE = [
     Measure(MeasureKind.PERCENTILE, 0.5, operations=("writes",)),
     Measure(MeasureKind.WITHIN, 250.0),
     Measure(MeasureKind.WITHIN, 90.5, operations=("reads",), clients=("client-1", "client-2")),
+    Measure(MeasureKind.PERCENTILE, 0.8, after=After("region")),
+    Measure(MeasureKind.PERCENTILE, 0.95, after=After("site", leader_moves=True)),
+    Measure(MeasureKind.WITHIN, 200.0, after=After("provider")),
 ]
 SUMS = [
     Measure(kind)
@@ -90,10 +93,9 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
     rng = np.random.default_rng(1000 + seed)
     free = world(seed)
     known = list(every_configuration(free))
-    measures = [one for one in (*LATENCIES, *LOSSES, *SUMS) if usable(free, one)]
-    aim = measures[int(rng.integers(len(measures)))]
+    limited = [one for one in (*LATENCIES, *LOSSES, *SUMS, *LATE) if usable(free, one)]
+    aim = limited[int(rng.integers(len(limited)))]
     keep, kept = [], np.ones(len(known), dtype=bool)
-    limited = [*measures, *(one for one in LATE if usable(free, one))]
     for _ in range(int(rng.integers(0, 4))):
         measure = limited[int(rng.integers(len(limited)))]
         found = values(free, measure, known)
@@ -104,13 +106,15 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
         limit = Limit(measure, least=min(1.0, at)) if measure.share else Limit(measure, at)
         keep.append(limit)
         kept &= np.array([limit.kept(one) for one in found.tolist()], dtype=bool)
-    worth = values(free, aim, known).tolist()
+    found = values(free, aim, known)
+    worth = (1 - found if aim.share else found).tolist()
     left = [
         (found, score_of(free, one))
         for one, found, ok in zip(known, worth, kept.tolist(), strict=True)
         if ok and math.isfinite(found)
     ]
-    return free.replace(minimise=aim, keep=keep), aim, left
+    sense = "maximise" if aim.share else "minimise"
+    return free.replace(**{sense: aim, "keep": keep}), aim, left
 
 
 @pytest.mark.parametrize("seed", seeds(20, 1500))
@@ -125,6 +129,7 @@ def test_the_best_within_limits_is_that_of_all_configurations(seed: int) -> None
         assert plan.status is Status.OPTIMAL
         assert plan.configuration is not None
         found = value(problem, aim, plan.configuration)
+        found = 1 - found if aim.share else found
         assert found == pytest.approx(best, rel=1e-9, abs=1e-12)
         assert plan.score == pytest.approx(mean, rel=1e-9, abs=1e-12)
     check_certificate(plan)

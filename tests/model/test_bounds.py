@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.contingency import cpsat as contingency_cpsat
 from formulations.cpsat import method as cpsat
 from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from formulations.exact.search_state import SearchState
+from formulations.linear.leader_search import LeaderSearch
 from formulations.milp import per_leader
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
@@ -119,7 +119,7 @@ BOUNDS = {0: 5.0, 1: math.nan, 2: 7.0}
 
 
 def test_a_leader_whose_bound_is_no_number_is_not_passed_over() -> None:
-    for search in (cpsat._LeaderByLeader, contingency_cpsat._CpSatLossSearch):
+    for search in (cpsat._LeaderByLeader, LeaderSearch):
         state: Any = SimpleNamespace(bounds=BOUNDS)
         assert search.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
     state = SimpleNamespace(bounds=BOUNDS, opened=None, best_bound=0.0)

@@ -62,6 +62,6 @@ def test_the_command_line_needs_no_voters(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_sweep_needs_numbers_of_voters(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = runner(capsys)("sweep", "world27", "--replicas", "3..5")
+    answer = runner(capsys)("compare", "sizes", "world27", "--replicas", "3..5")
     assert answer.code == 1
     assert "--voters: no numbers of voters" in answer.err

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import pytest
 
-from placement import Instance, Prices, Problem
+from placement import Instance, Plan, Prices, Problem
+from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.testing.small_worlds import random_instance
 
 __all__ = ["cost", "paid_instance", "small_problem"]
@@ -89,3 +91,16 @@ def cost(instance: Instance, leader: int, voters: Iterable[int], replicas: Itera
                     total += n * gb * prices.transfer[home][leader]
                     total += n * gb * sum(prices.transfer[leader][r] for r in chosen)
     return float(total)
+
+
+def check_that_parts_prove_nothing(plan: Plan) -> None:
+    """A higher bound, or a proof without its last step, is refused."""
+    assert plan.certificate is not None
+    proofs: list[dict[str, list[object]]] = plan.certificate["proofs"]  # type: ignore[assignment]  # of JSON
+    broken: list[dict[str, object]] = [{"bound": plan.objective * (1 + 1e-6)}]
+    for proof in proofs:
+        rest = [other for other in proofs if other is not proof]
+        broken.append({"proofs": [{**proof, "events": proof["events"][:-1]}, *rest]})
+    for change in broken:
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate={**plan.certificate, **change}))

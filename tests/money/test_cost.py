@@ -10,19 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement import (
-    InputError,
-    Instance,
-    Operation,
-    Prices,
-    Problem,
-    solve,
-    without_sites,
-)
+from placement import InputError, Instance, Operation, Prices, Problem, solve, without_sites
 from placement.analysis.sensitivity import demand_range
 from placement.evaluation.cost_model import configuration_cost, cost_model
 from placement.model.configuration import Configuration
 from placement.model.operations import STRONG_READ, WEAK_READ
+from placement.model.prices import PER_SITE
 from tests.effort import examples, seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations
@@ -159,7 +152,7 @@ def test_prices_and_counts_scale_the_cost(seed: int, factor: float) -> None:
     chosen = Configuration(0, (0, 3), (0, 2, 3))
     scaled = {
         name: factor * np.asarray(getattr(prices, name))
-        for name in ("storage", "transfer", "machines", "machines_non_voting", "requests")
+        for name in ("storage", "transfer", *PER_SITE)
         if getattr(prices, name) is not None
     }
     dearer = instance.replace(prices=dataclasses.replace(prices, **scaled))

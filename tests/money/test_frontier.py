@@ -82,7 +82,7 @@ def test_changes_in_words() -> None:
 
 def test_command_picture_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_instance(paid_instance(3, near=False), tmp_path / "mine")
-    asked = ["pareto", str(tmp_path / "mine"), "--replicas", "2..4", "--voters", "2"]
+    asked = ["compare", "fronts", str(tmp_path / "mine"), "--replicas", "2..4", "--voters", "2"]
     asked += ["--method", "exhaustive"]
     picture, rows = tmp_path / "front.png", tmp_path / "front.json"
     assert main([*asked, "--plot", str(picture), "-o", str(rows)]) == 0
@@ -97,9 +97,6 @@ def test_command_picture_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[
     page = (tmp_path / "front.html").read_text()
     assert "Latency against cost" in page
     assert document["points"][-1]["change"].split(";")[0] in page
-    assert main(["sweep", *asked[1:], "--pareto", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)["points"]
-    assert [point["score"] for point in again] == [point["score"] for point in document["points"]]
 
 
 def test_an_unproven_solve_makes_the_front_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from placement.proof.certificate_check import CertificateError, check_certificat
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.measures_proof import FORMAT
 from tests.effort import seeds
-from tests.money.by_hand import cost, paid_instance, small_problem
+from tests.money.by_hand import check_that_parts_prove_nothing, cost, paid_instance, small_problem
 from tests.reference import configurations, objective, quorum_of
 
 Chosen = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -37,37 +37,13 @@ def paid_problem(seed: int, kind: str) -> Problem:
 def everything(problem: Problem) -> list[tuple[float, float, Chosen]]:
     """(score, cost, configuration) of all that obey the problem; no budget in it."""
     return [
-        (
-            objective(problem, *chosen),
-            cost(problem.instance, *chosen),
-            chosen,
-        )
+        (objective(problem, *chosen), cost(problem.instance, *chosen), chosen)
         for chosen in configurations(problem)
     ]
 
 
 def takers(problem: Problem) -> list[str]:
     return [name for name in available() if refusal(load_method(name), problem) is None]
-
-
-@pytest.mark.parametrize("seed", seeds(1, 60))
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_weight_of_the_cost(seed: int, kind: str) -> None:
-    free = paid_problem(seed, kind)
-    known = everything(free)
-    weight = [1.0, 100.0, 10_000.0][seed % 3]
-    best = min(value + weight * money for value, money, _ in known)
-    problem = free.replace(cost_weight=weight)
-    for method in ("exact", "milp", *(n for n in ("exhaustive", "cp-sat") if n in takers(problem))):
-        plan = solve(problem, method)
-        assert plan.status is Status.OPTIMAL, method
-        assert plan.objective == pytest.approx(best, rel=1e-9), method
-        if method == "exact":
-            assert plan.notes == ()
-            check_certificate(plan)
-    for method in takers(problem):
-        if method not in ("exact", "milp", "exhaustive", "cp-sat"):
-            assert solve(problem, method).objective >= best * (1 - 1e-9), method
 
 
 @pytest.mark.parametrize("seed", seeds(1, 60))
@@ -91,7 +67,7 @@ def test_a_budget_at_a_breakpoint(seed: int, kind: str, where: str) -> None:
         assert plan.cost <= budget * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 60))
+@pytest.mark.parametrize("seed", seeds(1, 60))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [0, 3])
 def test_every_budget_is_proven(
@@ -193,17 +169,8 @@ def test_a_certificate_of_another_budget_proves_nothing() -> None:
         checked += 1
         with pytest.raises(CertificateError):
             check_certificate(plan.replace(problem=free.replace(budget=better[0])))
-        higher = {**plan.certificate, "bound": plan.objective * (1 + 1e-6)}
-        with pytest.raises(CertificateError):
-            check_certificate(plan.replace(certificate=higher))
+        check_that_parts_prove_nothing(plan)
         assert plan.bound < plan.objective
-        for proof in plan.certificate["proofs"]:
-            shorter = [{**proof, "events": proof["events"][:-1]}]
-            rest = [p for p in plan.certificate["proofs"] if p is not proof]
-            with pytest.raises(CertificateError):
-                check_certificate(
-                    plan.replace(certificate={**plan.certificate, "proofs": [*shorter, *rest]})
-                )
     assert checked
 
 

@@ -19,7 +19,7 @@ from placement.proof.certificate_check import CertificateError, check_certificat
 from placement.proof.measures_proof import FORMAT
 from placement.testing import random_instance
 from tests.effort import seeds
-from tests.money.by_hand import cost, paid_instance, small_problem
+from tests.money.by_hand import check_that_parts_prove_nothing, cost, paid_instance, small_problem
 from tests.reference import configurations, objective
 
 KINDS = ["price", "count", "gb", "count and price", "count and budget", "all"]
@@ -207,17 +207,8 @@ def test_a_certificate_of_another_limit_proves_nothing() -> None:
             wider = free.replace(current=present, moves=Moves(at_most=100))
             with pytest.raises(CertificateError):
                 check_certificate(plan.replace(problem=wider))
-        higher = {**plan.certificate, "bound": plan.objective * (1 + 1e-6)}
-        with pytest.raises(CertificateError):
-            check_certificate(plan.replace(certificate=higher))
-        for proof in plan.certificate["proofs"]:
-            checked += 1
-            shorter = [{**proof, "events": proof["events"][:-1]}]
-            rest = [p for p in plan.certificate["proofs"] if p is not proof]
-            with pytest.raises(CertificateError):
-                check_certificate(
-                    plan.replace(certificate={**plan.certificate, "proofs": [*shorter, *rest]})
-                )
+        check_that_parts_prove_nothing(plan)
+        checked += 1
     assert checked
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from placement import InputError, Instance, MissingDependencyError
 from placement.datasets.aws_transfer import find_aws_transfer
+from placement.io.instance_folder import save_instance
 from placement.io.price_lists import (
     PriceInput,
     nearest_sites,
@@ -20,6 +21,7 @@ from placement.io.price_lists import (
     read_transfer,
     with_prices,
 )
+from tests.cli.command import runner
 
 SITES = ("East US", "West Europe", "North Europe")
 
@@ -93,10 +95,7 @@ def test_prices_of_pairs_and_of_clients(form: str, tmp_path: Path) -> None:
         text = "from," + ",".join(SITES) + ",internet\n" + "\n".join(rows) + "\n"
     table = read_transfer(write(tmp_path / "egress.csv", text))
     given = PriceInput(
-        sites=1.0,
-        transfer=table,
-        client_places={"Lyon": "internet"},
-        gb_per_op={"weak_read": 1.0},
+        sites=1.0, transfer=table, client_places={"Lyon": "internet"}, gb_per_op={"weak_read": 1.0}
     )
     found = with_prices(instance(), given).prices
     assert found is not None
@@ -231,10 +230,7 @@ def test_aws_price_list(tmp_path: Path) -> None:
     assert table.tiers == {("us-east-1", "internet"): ((10240.0, 0.09), (math.inf, 0.085))}
     assert table.currency == "USD"
     assert table.source.endswith("prices of 2025-03-04")
-    document = aws(
-        ("A", out, "a", "b", [("0", "0.02")]),
-        ("B", out, "a", "b", [("0", "0.03")]),
-    )
+    document = aws(("A", out, "a", "b", [("0", "0.02")]), ("B", out, "a", "b", [("0", "0.03")]))
     with pytest.raises(InputError, match=r"two prices for a to b: got '0\.02 and 0\.03'"):
         read_transfer(write(tmp_path / "aws.json", json.dumps(document)))
 
@@ -326,6 +322,22 @@ def bandwidth_of_a_region() -> dict[str, Any]:
     }
 
 
+def test_storage_of_a_replica_is_told_from_storage_of_a_gb(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0.08 for 500 GB is the price of a GB: said with its unit, and with what to write."""
+    placement = runner(capsys)
+    save_instance(instance(), tmp_path / "w")
+    words = ("solve", tmp_path / "w", "--replicas", "2", "--stored-gb", "500", "--prices")
+    for column, total, per_gb in (("storage", "0.16", "0.00016"), ("storage_gb", "80.00", "0.08")):
+        table = tmp_path / f"{column}.csv"
+        table.write_text(f"site,{column}\n" + "".join(f"{site},0.08\n" for site in SITES))
+        shown = placement(*words, table)
+        assert f"{total} USD per month for 1,000 GB, {per_gb} USD per GB" in shown.out
+        assert ("a whole replica of 500 GB" in shown.err) is (column == "storage")
+    assert "a whole replica of 500 GB" in placement(*words, "0.08").err
+
+
 def test_azure_meters_of_one_region(tmp_path: Path) -> None:
     """Zones, peering, incoming traffic and the other routing are left out."""
     path = write(tmp_path / "azure.json", json.dumps(bandwidth_of_a_region()))
@@ -390,9 +402,7 @@ def test_the_table_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("given", [{"written_gb": 10.0}, {"gb_per_op": {"write": 0.1}}])
-def test_traffic_without_a_price_is_no_silent_zero(
-    given: dict[str, Any],
-) -> None:
+def test_traffic_without_a_price_is_no_silent_zero(given: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"traffic without a price: .* \(--transfer\)"):
         with_prices(instance(), PriceInput(sites=5.0, **given))
 

@@ -29,7 +29,6 @@ from placement.online.dynamic import store_demand, vote_simulator
 from placement.online.dynamic.copy_protocol import ProtocolSettings
 from placement.online.dynamic.store_demand import random_ring
 from placement.online.reads.elections import ElectionSettings
-from placement.online.reads.retry_model import Backoff, RetryModel
 
 WRONG = [
     None,
@@ -95,8 +94,7 @@ def good():
         reads.ReadGoal.least_load(),
         ElectionSettings(),
         ProtocolSettings(),
-        Backoff(),
-        RetryModel(1.0, 1.0),
+        reads.Backoff(),
         UniformQuorum(0.2),
         geography,
         world,

@@ -1,4 +1,4 @@
-"""``placement online``: the comparison of a plan's replicas, its errors, its report."""
+"""``placement lab online``: the comparison of a plan's replicas, its errors, its report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_part_can_be_loaded():
 
 def test_reads_of_a_plan_against_the_optimum(plan, capsys):
     """The rows are the evaluator's, and the optimum is that of the problem built by hand."""
-    code, out, _ = answer(capsys, "online", "reads", "world27", "--plan", plan, "--json")
+    code, out, _ = answer(capsys, "lab", "online", "reads", "world27", "--plan", plan, "--json")
     document = json.loads(out)
     rows = {row["method"]: row for row in document["rows"]}
     assert code == 0
@@ -65,7 +65,7 @@ def test_reads_of_a_plan_against_the_optimum(plan, capsys):
 def test_a_slower_machine_is_asked_less(plan, capsys):
     held = json.loads(plan.read_text())
     slow = next(name for name in held["replicas"] if name != held["leader"])
-    question = ("online", "reads", "world27", "--plan", plan, "--json")
+    question = ("lab", "online", "reads", "world27", "--plan", plan, "--json")
     loads = []
     for more in ((), ("--capacity", f"{slow}=0.5")):
         _, out, _ = answer(capsys, *question, *more)
@@ -76,8 +76,8 @@ def test_a_slower_machine_is_asked_less(plan, capsys):
 
 def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
     code, out, _ = answer(
-        capsys, "online", "dynamic", "world27", "--plan", plan, "--objects", 60, "--copies", 4,
-        "--json",
+        capsys, "lab", "online", "dynamic", "world27", "--plan", plan, "--objects", 60,
+        "--copies", 4, "--json",
     )  # fmt: skip
     rows = {row["method"]: row for row in json.loads(out)["rows"]}
     assert code == 0
@@ -91,17 +91,9 @@ def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
 
 def test_selection_among_the_replicas_of_a_plan(plan, capsys):
     question = (
-        "online",
-        "selection",
-        "world27",
-        "--plan",
-        plan,
-        "--requests",
-        300,
-        "--epoch",
-        20,
+        "lab", "online", "selection", "world27", "--plan", plan, "--requests", 300, "--epoch", 20,
         "--json",
-    )
+    )  # fmt: skip
     code, out, _ = answer(capsys, *question)
     document = json.loads(out)
     rows = {row["method"]: row for row in document["rows"]}
@@ -120,7 +112,7 @@ def test_selection_among_the_replicas_of_a_plan(plan, capsys):
 
 
 def test_table_csv_and_report(plan, tmp_path, capsys):
-    question = ("online", "reads", "world27", "--plan", plan)
+    question = ("lab", "online", "reads", "world27", "--plan", plan)
     table = tmp_path / "reads.csv"
     assert answer(capsys, *question, "-o", table)[0] == 0
     with table.open(encoding="utf-8") as file:
@@ -136,7 +128,7 @@ def test_table_csv_and_report(plan, tmp_path, capsys):
 
 def test_progress_goes_to_stderr(plan, capsys):
     _, out, err = answer(
-        capsys, "online", "reads", "world27", "--plan", plan, "--progress", "--json"
+        capsys, "lab", "online", "reads", "world27", "--plan", plan, "--progress", "--json"
     )
     assert "leaseholder  1/6" in err
     json.loads(out)
@@ -147,7 +139,7 @@ def test_ctrl_c_keeps_the_rows_so_far(plan, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("formulations.online.reads.solve_compact", interrupt)
-    code, out, _ = answer(capsys, "online", "reads", "world27", "--plan", plan, "--json")
+    code, out, _ = answer(capsys, "lab", "online", "reads", "world27", "--plan", plan, "--json")
     rows = {row["method"]: row["status"] for row in json.loads(out)["rows"]}
     assert code == 130
     assert rows["leaseholder"] == "feasible"
@@ -159,7 +151,7 @@ def test_ctrl_c_keeps_the_rows_so_far(plan, capsys, monkeypatch):
     [
         (("reads", "world27"), "--plan: no replicas"),
         (("reads", "world27", "--replicas", "us-east-1,sa-east-1"), "at least 3 replicas"),
-        (("reads", "aws", "--plan", "PLAN"), "fingerprint"),
+        (("reads", "aws", "--plan", "PLAN"), "unknown site"),
         (("reads", "world27", "--plan", "PLAN", "--replicas", "sa-east-1"), "--plan or --replicas"),
         (("reads", "world27", "--plan", "PLAN", "--leader", "nowhere"), "holds no replica"),
         (("reads", "world27", "--plan", "PLAN", "--capacity", "x=1"), "SITE=X"),
@@ -168,7 +160,7 @@ def test_ctrl_c_keeps_the_rows_so_far(plan, capsys, monkeypatch):
 )
 def test_mistakes_name_option_and_value(plan, capsys, arguments, words):
     code, out, err = answer(
-        capsys, "online", *(str(plan) if part == "PLAN" else part for part in arguments)
+        capsys, "lab", "online", *(str(plan) if part == "PLAN" else part for part in arguments)
     )
     assert (code, out) == (1, "")
     assert words in err

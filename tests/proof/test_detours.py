@@ -8,8 +8,7 @@ import pytest
 import placement
 from formulations.exact.kernel import compiled_available
 from formulations.exact.threshold_search import missing
-from placement import Operation, Problem
-from placement.contingency.objective import Contingency
+from placement import Contingency, Operation, Problem
 from placement.errors import CertificateError
 from placement.proof.certificate_check import check_certificate, check_mean
 from placement.proof.costs.detours import Detours

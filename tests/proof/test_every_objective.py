@@ -12,21 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Moves, Operation
-from placement.contingency.objective import Contingency
+from formulations.milp.recipes import Recipe
+from placement import Contingency, Moves, Operation
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
 from placement.io import load_plan, save_plan
+from placement.measures import After, Limit
+from placement.measures.question import percentile_question
+from placement.measures.values import MeasureData
 from placement.methods.options import Options
 from placement.methods.registry import available, load_method, run
 from placement.model.configuration import Configuration
 from placement.proof.certificate_check import check_certificate
 from placement.report import report_html
 from placement.support.status import Status
-from placement.tail import Distributions, Percentile
-from placement.testing import World, check_question, every_configuration, random_instance
-from tests.effort import examples
+from placement.tail import Distributions
+from placement.testing import World, check_question, every_configuration, optimum, random_instance
+from tests.effort import examples, seeds
 from tests.strategies import ALL, MONEY, problems
 from tests.tail.worlds import drawn, drawn_by_interval
 
@@ -50,7 +53,8 @@ def _percentile(draw, problem, *, after_losses):
         if draw(st.booleans())
         else Distributions.parametric(instance, variation=0.3, width=10, bins=60)
     )
-    return Percentile(draw(st.sampled_from([50, 90, 99])), spread)
+    each = spread if varies else [spread]
+    return percentile_question(draw(st.sampled_from([50, 90, 99])), *each)
 
 
 @st.composite
@@ -69,19 +73,24 @@ def questions(draw):
         if "percentile" in kind:
             goal = _percentile(draw, problem, after_losses=about_losses)
         if about_losses:
-            goal_of_losses = kind
-            if goal is not None:
-                goal_of_losses = draw(st.sampled_from(["worst", "bounded"]))
             level = draw(st.sampled_from(LEVELS))
+            together = draw(st.sampled_from([1, 1, 1, 2])) if sites > 1 and level == "site" else 1
+            moves = draw(st.booleans())
+            if goal is not None:
+                after = After(level, together, leader_moves=moves)
+                lost = dataclasses.replace(goal.aim, after=after)
+                limit = Limit(lost, draw(st.floats(5, 900)))
+                part = {"keep": (limit,)} if draw(st.booleans()) else {"aim": lost}
+                goal = dataclasses.replace(goal, **part)
+                return kind, problem.replace(objective=goal)
             goal = Contingency(
                 level,
-                goal_of_losses,
-                together=draw(st.sampled_from([1, 1, 1, 2])) if sites > 1 else 1,
-                limit=draw(st.floats(5, 900)) if goal_of_losses == "bounded" else None,
+                kind,
+                together=together,
+                limit=draw(st.floats(5, 900)) if kind == "bounded" else None,
                 probability=0.5 / sites**2 if kind == "weighted" else None,
-                leader_may_move=draw(st.booleans()),
-                clients_move=goal is None and draw(st.sampled_from([False, False, True])),
-                percentile=goal,
+                leader_may_move=moves,
+                clients_move=draw(st.sampled_from([False, False, True])),
             )
         return kind, problem if goal is None else problem.replace(objective=goal)
     except InputError:
@@ -146,7 +155,8 @@ def _part(draw, problem, kind):
     if kind == "protocol":
         return {"protocol": draw(st.sampled_from(PROTOCOLS))}
     if kind == "witnesses":
-        return {"witnesses": draw(st.integers(1, 2))}
+        named = list(instance.sites[-1:])
+        return {"witnesses": draw(st.sampled_from([1, 2, named]))}
     if kind == "waits":
         wait = draw(st.sampled_from(WAITS))
         trip = {"leader": {"direct": 1.0}, "near": {"near": 1.0}}.get(wait.partition(":")[0], {})
@@ -155,9 +165,9 @@ def _part(draw, problem, kind):
         operations = (*instance.operations, asked)
         return {"instance": instance.replace(operations=operations, counts=counts)}
     assert kind == "overflow"
-    if isinstance(problem.objective, Percentile) and problem.demand.scenarios == 1:
+    if isinstance(problem.objective, MeasureData) and problem.demand.scenarios == 1:
         spread = _partly_late(problem, draw(st.integers(0, 1000)))
-        return {"objective": Percentile(problem.objective.percent, spread)}
+        return {"objective": dataclasses.replace(problem.objective, distributions=(spread,))}
     return {}
 
 
@@ -184,11 +194,6 @@ def with_parts(draw):
             except (InputError, UnsupportedError) as refusal:  # these do not go together
                 _says_why(refusal)
     return problem
-
-
-def _values(problem):
-    """Return the values of all configurations within the rules and the limits on moves."""
-    return (objective_value(problem, one) for one in every_configuration(problem))
 
 
 def _agrees(problem, plan, best, name):
@@ -236,7 +241,7 @@ def _check_every_method(problem, methods):
     plans = {name: plan for name, plan in plans.items() if plan is not None}
     if not plans:
         return
-    best = min(_values(problem), default=math.inf)
+    best = optimum(problem)
     for name, plan in plans.items():
         _agrees(problem, plan, best, name)
     plan = plans.get("exact")
@@ -325,8 +330,10 @@ class Interrupt:
             raise KeyboardInterrupt
 
 
-def _check_calls(call):
-    """Check that every method gives a true plan, or refuses with a way out that there is."""
+@given(calls())
+@settings(max_examples=examples(1000, 8))
+def test_every_method_answers_truly_or_names_one_that_does(call):
+    """Heuristics, tiers and referees: statuses, bounds and refusals, against enumeration."""
     problem, options = call
     world = World("drawn", problem)
     for name in available():
@@ -345,17 +352,42 @@ def _check_calls(call):
             assert plan.objective <= objective_value(problem, start), name
 
 
-@given(calls())
-def test_every_method_answers_truly_or_names_one_that_does(call):
-    """Heuristics, tiers and referees: statuses, bounds and refusals, against enumeration."""
-    _check_calls(call)
+@st.composite
+def settings_of_programs(draw):
+    """A question of any tier, full of ties or not, and settings of `milp` and of `cp-sat`."""
+    tier = draw(st.sampled_from([3, 3, 2, 1]))
+    drawn_alone = problems(tier=tier, integral=draw(st.sampled_from([None, True])))
+    problem = draw(st.one_of(drawn_alone, with_parts()))
+    start = draw(st.sampled_from(["auto", "none"]))
+    of_milp = {
+        "start": start,
+        "recipe": draw(st.sampled_from([recipe.value for recipe in Recipe])),
+        "leaders": draw(st.sampled_from(["together", "apart"])),
+        "reduce": draw(st.booleans()),
+        "proof": draw(st.sampled_from(["solver", "safe"])),
+    }
+    return problem, {"milp": of_milp, "cp-sat": {"start": {"auto": "best-of"}.get(start, start)}}
 
 
-@pytest.mark.slow
-@given(calls())
-@settings(max_examples=examples(1000))
-def test_every_method_answers_truly_in_many_calls(call):
-    _check_calls(call)
+@given(settings_of_programs())
+@settings(max_examples=examples(400, 12))
+def test_settings_of_programs_change_no_optimum(asked):
+    problem, settings_of = asked
+    for name, chosen in settings_of.items():
+        plan = check_question(name, World("drawn", problem), Options(settings=chosen))
+        assert plan is None or plan.status in PROVEN, (name, chosen)
+
+
+@pytest.mark.parametrize("goal", ["p99", "p75 after the loss of any site"])
+@pytest.mark.parametrize("seed", seeds(6, 100))
+def test_deadlines_beyond_the_horizon_of_a_trip_are_searched(seed, goal):
+    """A plan without the trips that overflow has a percentile that is two trips long."""
+    instance = random_instance(seed, sites=5, clients=2)
+    problem = placement.Problem(instance, replicas=3, voters=3)
+    problem = problem.replace(distributions=_partly_late(problem, seed), minimise=goal)
+    plan = run(EXACT, problem, Options())
+    _agrees(problem, plan, optimum(problem), "exact")
+    assert check_certificate(plan).bound <= plan.objective or not plan.found
 
 
 def test_nothing_is_certified_where_it_was_not_asked_for():

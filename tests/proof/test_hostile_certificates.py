@@ -46,15 +46,21 @@ def test_no_number_of_a_certificate_proves_what_is_false(value):
         ["beta", [[0, 0, value]]],
         ["beta", [[s, c, value] for s, c in itertools.product(range(6), range(len(u)))]],
         ["beta", value],
+        ["shared", value],
+        ["shared", 0],
+        ["shared", 1],
         [value],
         value,
     ]
     for event in hostile:
-        for claim in (plan.bound, least * 1.01, 1e300):
+        for claim in (least * 1.01, 1e300):
             proofs = copy.deepcopy(plan.certificate["proofs"])
             for proof in proofs:
                 proof["events"].insert(0, event)
-            edited = with_certificate(plan, proofs=proofs, bound=claim)
+            shared = [[0, u, [1] * len(u)]]
+            if event == ["shared", 1]:
+                shared.append([0, [value] * len(u), [1] * len(u)])
+            edited = with_certificate(plan, proofs=proofs, bound=claim, shared=shared)
             edited = edited.replace(bound=claim, status=Status.FEASIBLE)
             try:
                 checked = check_certificate(edited)

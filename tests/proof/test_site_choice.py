@@ -13,6 +13,7 @@ from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.proof.costs.exact_costs import ExactCosts
+from tests.effort import examples
 from tests.proof.random_states import betas, multipliers, transfers
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
@@ -145,7 +146,7 @@ def many_sites(rng, sites):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", range(examples(400)))
 def test_sites_that_come_after_all_that_are_taken_share_a_floor(seed):
     """The sites of one "fix", against each by itself: few or many with ρ < 0, ties, far voters."""
     rng = np.random.default_rng(seed)
@@ -298,7 +299,7 @@ def test_the_floor_obeys_the_rules_for_replicas():
     assert choice.open_radii(-5, ordered, [0]) == []
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(examples(300)))
 def test_no_site_is_ruled_out_that_the_best_set_holds(seed):
     """Against all sets of replicas and voters: caps, pins, votes, ties, far and near sites."""
     rng = np.random.default_rng(seed)

@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate
 from placement.errors import CertificateError
-from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
 from placement.evaluation.waits.wait_cases import (
-    FORBIDDEN,
     MOST_BLOCKS,
     CaseGreedy,
     SingleWaits,
@@ -27,7 +24,6 @@ from placement.evaluation.waits.wait_cases import (
 )
 from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts
-from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.support.checks import FloatArray
 from placement.support.status import Status
 from tests.effort import seeds
@@ -123,45 +119,6 @@ def test_the_greedy_of_a_case_finds_the_least_sum_of_the_sets_that_meet_it(part:
 
 
 @needs_kernel
-@pytest.mark.parametrize("part", seeds(4, 300))
-def test_exact_finds_what_enumeration_finds_and_its_certificate_holds(part: int) -> None:
-    for seed in range(10 * part, 10 * part + 10):
-        problem = led(seed)
-        if problem is None:
-            continue
-        plan = placement.solve(problem, method="exact")
-        other = placement.solve(problem, method="exhaustive")
-        assert plan.status is other.status
-        assert not any("solved by" in note for note in plan.notes)
-        if not plan.found:
-            continue
-        assert plan.score == pytest.approx(other.score, rel=1e-9)
-        assert plan.score == score_of(problem, plan.configuration)
-        assert plan.certificate["format"] != ENUMERATION
-        assert check_certificate(plan).bound <= plan.score
-
-
-@needs_kernel
-@pytest.mark.parametrize("part", seeds(2, 60))
-def test_nodes_of_large_questions_take_cases_too(part: int) -> None:
-    """Steps on closest assignment and sparse nodes, from a start that is far from the best."""
-    for seed in range(10 * part, 10 * part + 10):
-        problem = led(seed)
-        if problem is None:
-            continue
-        other = placement.solve(problem, method="exhaustive")
-        for kernel in ("tight", "sparse"):
-            core = ReducedProblem.of(problem)
-            limits = SearchLimits(seconds=60.0, gap=0.0)
-            found = search(core, limits=limits, kernel=open_kernel(core, kernel))
-            if other.found:
-                assert found.configuration is not None
-                assert core.score(found.configuration) == pytest.approx(other.score, rel=1e-9)
-            else:
-                assert found.configuration is None
-
-
-@needs_kernel
 def test_a_certificate_of_other_waits_is_refused() -> None:
     easy = Problem(world(3, 9), replicas=4, voters=4, protocol="semi-sync:level=region")
     hard = easy.replace(protocol="leases")
@@ -174,27 +131,6 @@ def test_a_certificate_of_other_waits_is_refused() -> None:
     }
     with pytest.raises(CertificateError):
         check_certificate(other.replace(certificate=stolen))
-
-
-@needs_kernel
-def test_a_constant_moves_no_plan_and_is_in_the_proof() -> None:
-    one = world(5, 8, ties=False)
-    plain = placement.solve(Problem(one, replicas=4, voters=3, protocol="tidb"))
-    later = placement.solve(Problem(one, replicas=4, voters=3, protocol="tidb:tso=7"))
-    assert plain.configuration == later.configuration
-    assert later.status is Status.OPTIMAL
-    assert "solved by" not in " ".join(later.notes)
-    assert check_certificate(later).bound == pytest.approx(later.score, rel=1e-9)
-    assert later.score > plain.score * (1 + 1e-6)
-
-
-def test_sites_that_a_case_forbids_have_no_other_bit() -> None:
-    problem = Problem(world(2), replicas=4, voters=4, protocol="leases")
-    cases = WaitCases.of(problem.demand, problem.rules, range(7))
-    barred = cases.member & FORBIDDEN > 0
-    assert barred.any()
-    assert (cases.member[barred] == FORBIDDEN).all()
-    assert not np.isinf(SingleWaits.of(problem.demand, problem.rules, np.arange(7)).floors()).any()
 
 
 def test_waits_that_cases_do_not_take_are_named() -> None:
@@ -307,15 +243,6 @@ def test_the_bound_of_a_leader_is_that_of_its_cheapest_case(part: int) -> None:
         plain = not core.families["replicas"] and not core.families["voters"] and core.price is None
         if plain and rules.may_vote[rules.may_hold].all() and not rules.must_vote.any():
             assert_cheapest_cases(problem, seed)
-
-
-def test_the_longer_of_two_waits_is_paired_with_shorter_ones_only() -> None:
-    problem = Problem(world(2), replicas=4, voters=4, protocol="leases:interference=0.2")
-    waits = SingleWaits.of(problem.demand, problem.rules, np.arange(7))
-    assert waits.nested
-    assert waits.shorter >= 0
-    pairs = WaitCases.of(problem.demand, problem.rules, range(7)).radii
-    assert (pairs[:, waits.shorter] <= pairs[:, 1 - waits.shorter]).all()
 
 
 @needs_kernel

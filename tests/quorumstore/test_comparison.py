@@ -1,4 +1,4 @@
-"""``placement contingency quorum --compare`` and ``--own-demand``."""
+"""``placement lab quorum --compare`` and ``--own-demand``."""
 
 import csv
 
@@ -29,10 +29,10 @@ def store(tmp_path):
 def test_all_methods_are_measured_against_the_best_bound(capsys, store, tmp_path):
     command = runner(capsys)
     target = tmp_path / "methods.csv"
-    outcome = command("contingency", "quorum", store, *KEY, "--compare", "--json", "-o", target)
+    outcome = command("lab", "quorum", store, *KEY, "--compare", "--json", "-o", target)
     assert outcome.code == 0, outcome.err
     rows = {row["method"]: row for row in outcome.document["rows"]}
-    alone = command("contingency", "quorum", store, *KEY, "--json").document
+    alone = command("lab", "quorum", store, *KEY, "--json").document
     for name in ("enumeration", "cp-sat", "milp"):
         assert rows[name]["status"] == "optimal"
         assert rows[name]["value"] == alone["value_ms"]
@@ -49,10 +49,10 @@ def test_all_methods_are_measured_against_the_best_bound(capsys, store, tmp_path
 
 def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(capsys, store):
     command = runner(capsys)
-    outcome = command("contingency", "quorum", store, *KEY, "--read-limit", 1, "--compare")
+    outcome = command("lab", "quorum", store, *KEY, "--read-limit", 1, "--compare")
     assert outcome.code == 2
     assert "infeasible" in outcome.out
-    few = command("contingency", "quorum", store, *KEY[:-1], 2, "--compare")
+    few = command("lab", "quorum", store, *KEY[:-1], 2, "--compare")
     assert few.code == 2
     assert "refused" in few.out
 
@@ -71,14 +71,14 @@ def test_the_demand_of_a_folder_enters_at_the_closest_sites(capsys, tmp_path):
     np.testing.assert_array_equal(reads, np.rint(by_hand[0] * scale))
     np.testing.assert_array_equal(writes, np.rint(by_hand[1] * scale))
     command = runner(capsys)
-    own = command("contingency", "quorum", tmp_path / "world", "--own-demand", "--json")
+    own = command("lab", "quorum", tmp_path / "world", "--own-demand", "--json")
     given = [
         option
         for side, counts in (("reads", reads), ("writes", writes))
         for site, count in zip(instance.sites, counts, strict=True)
         for option in (f"--{side}", f"{site}={count}")
     ]
-    named = command("contingency", "quorum", tmp_path / "world", *given, "--json")
+    named = command("lab", "quorum", tmp_path / "world", *given, "--json")
     assert own.document["value_ms"] == named.document["value_ms"]
     assert own.document["replicas"] == named.document["replicas"]
 
@@ -98,7 +98,7 @@ def test_fractions_are_scaled_to_a_million_requests():
     ],
 )
 def test_two_demands_are_refused(capsys, more, message):
-    outcome = runner(capsys)("contingency", "quorum", "aws", *more)
+    outcome = runner(capsys)("lab", "quorum", "aws", *more)
     assert outcome.code == 1
     assert message in outcome.err
 
@@ -106,6 +106,6 @@ def test_two_demands_are_refused(capsys, more, message):
 def test_a_table_has_no_demand_of_its_own(capsys, tmp_path):
     table = tmp_path / "rtt.csv"
     table.write_text("site,a,b,c\na,0,5,9\nb,5,0,7\nc,9,7,0\n")
-    outcome = runner(capsys)("contingency", "quorum", table, "--own-demand")
+    outcome = runner(capsys)("lab", "quorum", table, "--own-demand")
     assert outcome.code == 1
     assert "has no demand" in outcome.err

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import threshold_bisection as bisection
-from formulations.quorumstore.covering_model import (
-    Reduced,
-    covering_model,
-    reduce_model,
-    relaxed_model,
-)
+from formulations.quorumstore.covering_model import covering_model
 from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import solve as enumerate_sets
 from formulations.quorumstore.threshold_bisection import (
@@ -26,9 +21,7 @@ from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.quorumstore import (
     Goal,
     QuorumConfiguration,
-    QuorumProblem,
     Redirect,
-    StoreRules,
     Target,
     ThresholdLimits,
     metrics,
@@ -72,32 +65,8 @@ def answers(problem, pair, limits):
     return found
 
 
-def answers_of_reduced(reduced: Reduced, replicas: int):
-    """Every replica set that satisfies what is left, by trying all."""
-    found = set()
-    for chosen in combinations(reduced.open, replicas):
-        held = set(chosen)
-        within = {}
-        for ball, steps in reduced.ladders:
-            for step in steps:
-                within[step.index] = len(held.intersection(ball)) >= step.quorum
-        if (
-            held.issuperset(reduced.held)
-            and all(len(held.intersection(ball)) >= least for ball, least in reduced.required)
-            and all(k in held for j, k in reduced.ahead if j in held)
-            and all(
-                sum(count for index, count in row.terms if within[index]) >= row.needed
-                for row in reduced.rows
-                if row.lost is None or row.lost in held
-            )
-        ):
-            found.add(chosen)
-    return found
-
-
-@pytest.mark.parametrize("seed", seeds(24, 120))
-def test_model_and_reduction(seed):
-    """The model says what the definitions say; what is left has an answer iff the model has."""
+@pytest.mark.parametrize("seed", seeds(12, 120))
+def test_the_model_says_what_the_definitions_say(seed):
     rng = np.random.default_rng([70, seed])
     rules = random_rules(rng, contingency=seed % 6 > 0, max_replicas=4)
     problem = random_problem(rng, sites=int(rng.integers(4, 8)), rules=rules)
@@ -106,46 +75,9 @@ def test_model_and_reduction(seed):
         model = covering_model(problem, *pair, limits)
         every = combinations(range(len(problem.sites)), pair[0])
         assert {one for one in every if model.holds(one)} == truth
-        left = answers_of_reduced(reduce_model(model), pair[0])
-        assert left <= truth
-        assert bool(left) is bool(truth)
-
-
-@pytest.mark.parametrize("seed", seeds(12, 60))
-def test_relaxed_model(seed):
-    """Every solution of the question solves the simpler one, reduced or not."""
-    rng = np.random.default_rng([71, seed])
-    redirect = (Redirect.CLOSEST, Redirect.HOP)[seed % 2]
-    rules = random_rules(rng, contingency=True, redirect=redirect, max_replicas=4)
-    problem = random_problem(rng, sites=int(rng.integers(4, 8)), rules=rules)
-    for pair, limits in questions(problem, rng, 12):
-        truth = answers(problem, pair, limits)
-        model = relaxed_model(problem, *pair, limits)
-        assert all(model.holds(one) for one in truth)
-        if truth:
-            left = answers_of_reduced(reduce_model(model), pair[0])
-            assert left
-            assert all(model.holds(one) for one in left)
-
-
-def test_reduction_decides_something():
-    """Sites are closed, held and ordered, and rows are left out: none of the rules is idle."""
-    rng = np.random.default_rng(72)
-    shut = held = ahead = required = refuted = fewer = 0
-    for _ in range(60):
-        rules = random_rules(rng, contingency=True, redirect=Redirect.KEEP, max_replicas=4)
-        problem = random_problem(rng, sites=8, rules=rules)
-        for pair, limits in questions(problem, rng, 6):
-            model = covering_model(problem, *pair, limits)
-            reduced = reduce_model(model)
-            refuted += not reduced.possible
-            if reduced.possible:
-                shut += len(reduced.open) < 8
-                held += bool(reduced.held)
-                ahead += bool(reduced.ahead)
-                required += bool(reduced.required)
-                fewer += reduced.steps < len(model.covers)
-    assert min(shut, held, ahead, required, refuted, fewer) > 0
+        for covering in COVERINGS.values():
+            found = covering()(model)
+            assert (found in truth) if truth else found is None
 
 
 def test_one_binary_per_client_and_quorum():
@@ -157,21 +89,6 @@ def test_one_binary_per_client_and_quorum():
         model = covering_model(problem, *pair, limits)
         assert len(model.covers) <= 2 * 3 * 12  # reads and writes: normal, and R or R + 1 after
         assert len(model.demands) <= 2 * (1 + 12)
-
-
-@pytest.mark.parametrize("method", COVERINGS)
-@pytest.mark.parametrize("seed", seeds(6, 12))
-def test_solvers(seed, method):
-    """A solver finds an answer iff there is one."""
-    rng = np.random.default_rng([74, seed])
-    problem = random_problem(rng, sites=7)
-    covering = COVERINGS[method]()
-    for pair, limits in questions(problem, rng, 6):
-        model = covering_model(problem, *pair, limits)
-        truth = answers(problem, pair, limits)
-        found = covering(model)
-        assert (found is None) if not truth else (found in truth)
-    assert not covering.notes
 
 
 @pytest.mark.parametrize("seed", seeds(8, 40))
@@ -214,31 +131,3 @@ def test_swaps(seed):
         assert goal.values(after, contingency)[0] <= goal.values(before, contingency)[0]
         assert improve_by_swaps(problem, goal, caps, found) == found
     assert improve_by_swaps(problem, goal, caps, start, deadline=-math.inf) == start
-
-
-@pytest.mark.parametrize("seed", [895, 5079, 5841, 7802, 9926, 14188, 14700, 14872, *range(40)])
-def test_moved_clients_hinder_replacements(seed):
-    """A site that seems replaceable may not be, for the sake of clients moved when it is lost.
-
-    The seeds up to 14872 were searched for: there the only answers are lost if the moved clients of
-    the site that is replaced (or of the one that replaces it) are left out of account.
-    """
-    rng = np.random.default_rng([78, seed])
-    n = int(rng.integers(5, 7))
-    rtt = np.where(rng.random((n, n)) < 0.6, 10.0, rng.choice([20.0, 30.0], (n, n)))
-    reads = rng.integers(1, 6, n) * (rng.random(n) < 0.6)
-    if not reads.any():
-        reads[0] = 1
-    rules = StoreRules(
-        True,
-        redirect=[Redirect.CLOSEST, Redirect.HOP][seed % 2],
-        read_fraction=float(rng.choice([0.5, 0.8, 0.9])),
-        replicas=3,
-    )
-    problem = QuorumProblem(rtt, reads, [0] * n, rules=rules)
-    limit = float(rng.choice([10.0, 20.0, 30.0])) + 10.0 * (seed % 2)
-    limits = ThresholdLimits(*[limit] * 4)
-    truth = answers(problem, (3, 2, 2), limits)
-    left = answers_of_reduced(reduce_model(covering_model(problem, 3, 2, 2, limits)), 3)
-    assert left <= truth
-    assert bool(left) is bool(truth)

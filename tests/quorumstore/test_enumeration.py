@@ -1,4 +1,4 @@
-"""Enumeration against exhaustive search written from the definitions."""
+"""Enumeration and bisection against exhaustive search written from the definitions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import enumeration
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import (
     CompiledSearch,
     CompiledStore,
@@ -21,6 +22,8 @@ from formulations.quorumstore.enumeration import (
     miss_steps,
     solve,
 )
+from formulations.quorumstore.threshold_bisection import Covering
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.errors import UnsupportedError
 from placement.quorumstore import (
     Goal,
@@ -40,13 +43,24 @@ from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
 
+SOLVERS = (HighsCovering, CpSatCovering)
 
-def assert_same(problem: QuorumProblem) -> None:
+
+def assert_same(problem: QuorumProblem, covering: Covering | None = None) -> None:
+    """Compare enumeration, and bisection where a solver is given, with the definitions."""
     value, ties = value_and_ties(problem)
     plan = solve(problem)
+    other = plan if covering is None else bisect(problem, covering)
     if not ties:
-        assert plan.status is Status.INFEASIBLE
+        assert plan.status is other.status is Status.INFEASIBLE
         return
+    mine = other.configuration
+    assert other.status is Status.OPTIMAL
+    assert other.value == plan.value
+    assert (mine.replicas, mine.read, mine.write) in ties
+    if problem.goal.monotone(problem.rules.contingency):
+        # The first keys of the tie rule are optimised too.
+        assert other.normal.threshold == plan.normal.threshold
     found = plan.configuration
     assert plan.status is Status.OPTIMAL
     assert plan.value == pytest.approx(value, rel=1e-12)
@@ -60,7 +74,8 @@ def assert_same(problem: QuorumProblem) -> None:
 @pytest.mark.parametrize("seed", seeds(50, 250))
 def test_default_goal(seed):
     """BA and N-1C, all redirections and percentiles: same value, same configuration under ties."""
-    assert_same(random_problem(np.random.default_rng(seed)))
+    problem = random_problem(np.random.default_rng(seed))
+    assert_same(problem, SOLVERS[seed % 2]() if seed % 5 < 4 else None)
 
 
 @pytest.mark.parametrize("seed", seeds(32, 160))
@@ -79,7 +94,9 @@ def test_other_goals(seed):
     target = [Target.THRESHOLD, Target.READS, Target.WRITES, Target.WEIGHTED][seed % 4]
     if target is Target.WEIGHTED:
         bounds |= {"read_weight": float(rng.integers(0, 3)), "write_weight": 1.5}
-    assert_same(problem.with_goal(Goal(target, **bounds)))
+    goal = Goal(target, **bounds)
+    mixed = target is Target.WEIGHTED and 0.0 not in goal.weights(problem.rules.contingency)
+    assert_same(problem.with_goal(goal), None if mixed else SOLVERS[seed // 4 % 2]())
 
 
 @pytest.mark.parametrize("seed", seeds(12, 60))
@@ -100,33 +117,7 @@ def test_rules(seed):
     ][kind]
     problem = random_problem(rng, sites=6, rules=random_rules(rng, **options))
     regions = tuple(rng.choice(["x", "y", "z", "u"], 6))
-    assert_same(dataclasses.replace(problem, regions=regions))
-
-
-def test_order_of_keys_does_not_matter():
-    """The pool of earlier optima changes the speed, never the answer."""
-    rng = np.random.default_rng(5)
-    first = random_problem(rng, sites=6, rules=StoreRules(True))
-    keys = [
-        first.with_demand(rng.integers(0, 9, 6) + (np.arange(6) == 0), rng.integers(0, 9, 6))
-        for _ in range(20)
-    ]
-    forwards, backwards = Enumeration(), Enumeration()
-    one = [forwards.solve(key).configuration for key in keys]
-    other = [backwards.solve(key).configuration for key in reversed(keys)]
-    assert one == other[::-1]
-    assert one == [solve(key).configuration for key in keys]
-
-
-def test_all_ties_are_returned():
-    """With one RTT for all pairs every tight configuration is optimal, and all are listed once."""
-    problem = QuorumProblem(np.full((6, 6), 5.0), [1] * 6, [1] * 6, rules=StoreRules(True))
-    value, ties = Enumeration().optima(problem)
-    listed = [
-        (tuple(row), group.read, group.write) for group in ties for row in group.sets.tolist()
-    ]
-    assert value == 10.0
-    assert len(listed) == len(set(listed)) == 20 * 1 + 15 * 2 + 6 * 3
+    assert_same(dataclasses.replace(problem, regions=regions), SOLVERS[seed // 6 % 2]())
 
 
 def evaluate_everything(problem):
@@ -152,7 +143,7 @@ def evaluate_everything(problem):
     return value, tuple(sets[first, : size[first]].tolist()), int(read[first])
 
 
-@pytest.mark.parametrize("seed", seeds(8, 18))
+@pytest.mark.parametrize("seed", seeds(4, 18))
 def test_medium_stores(seed):
     """Thirteen sites, thousands of sets: the winner under the whole tie rule, key after key."""
     rng = np.random.default_rng([5, seed])
@@ -185,7 +176,8 @@ def test_small_chunks_give_the_same(seed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sites", "redirect"), [(63, None), (64, Redirect.HOP), (65, Redirect.KEEP)]
+    ("sites", "redirect"),
+    [pytest.param(63, None, marks=pytest.mark.slow), (64, Redirect.HOP), (65, Redirect.KEEP)],
 )
 def test_more_clients_than_bits_of_a_word(sites, redirect):
     """One word, exactly one, one more."""

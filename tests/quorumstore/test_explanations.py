@@ -53,13 +53,6 @@ def test_quorum_rules(rules, words):
             assert word in " ".join(plan.reasons)
 
 
-def test_few_sites():
-    """Two sites cannot hold three replicas, whatever N_max says."""
-    reasons = solve(problem(StoreRules(), sites=2)).reasons
-    assert "only 2 sites exist" in reasons[0]
-    assert solve(problem(StoreRules(), sites=1)).status is Status.INFEASIBLE
-
-
 def test_regions():
     """Two regions hold two replicas when none may share one; losing one of two leaves no quorum."""
     base = problem(StoreRules(distinct_regions=True))

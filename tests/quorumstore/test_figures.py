@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore.enumeration import solve
-from formulations.quorumstore.keys import solve_batch
 from placement.quorumstore import QuorumProblem, evaluate, metrics
-from placement.quorumstore import plan as plan_module
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 
@@ -38,22 +36,3 @@ def test_figures_are_the_evaluators_with_all_losses(seed):
         assert (plan.figures.worst_read[0], plan.figures.worst_write[0]) == (
             worst_read, worst_write,
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("contingency", [False, True])
-def test_a_key_is_evaluated_once(contingency, monkeypatch):
-    problem = drawn(1, contingency=contingency)
-    rng = np.random.default_rng(5)
-    reads, writes = rng.integers(1, 9, (2, 12, 6))
-    expected = solve_batch(problem, reads, writes)
-    assert all(row.status == "optimal" for row in expected)
-    seen = []
-
-    def counted(*given, **options):
-        seen.append(given)
-        return metrics(*given, **options)
-
-    monkeypatch.setattr(plan_module, "metrics", counted)
-    monkeypatch.setattr("formulations.quorumstore.keys.metrics", counted, raising=False)
-    assert solve_batch(problem, reads, writes) == expected
-    assert len(seen) == 12

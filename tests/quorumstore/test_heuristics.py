@@ -27,7 +27,7 @@ from placement.quorumstore import (
 )
 from placement.quorumstore.set_swaps import swap_neighbours
 from placement.support.status import Status, Termination
-from tests.effort import seeds
+from tests.effort import examples, seeds
 from tests.quorumstore.instances import random_problem, random_rules
 
 
@@ -58,7 +58,7 @@ def test_never_better_than_the_optimum(seed):
 def test_local_search_is_nearly_always_optimal_on_small_instances():
     """Six sites: single and double swaps from four starts miss the optimum rarely, greedy more."""
     rng = np.random.default_rng(31)
-    local, greedy, total = 0, 0, 60
+    local, greedy, total = 0, 0, examples(100)
     for _ in range(total):
         problem = random_problem(rng, sites=6)
         optimum = solve(problem).value

@@ -199,26 +199,6 @@ def test_losses_are_counted_without_a_list(loss, failures):
     assert problem.loss_count == len(problem.losses)
 
 
-def test_sizes_and_quorums_are_the_tight_ones():
-    """Listed apart: every pair that no smaller quorum of a free side dominates."""
-    sides = (None, 1, 2, 3, 4, 6)
-    for size, read, write, failures in itertools.product((None, 3, 5), sides, sides, (0, 1, 2)):
-        rules = StoreRules(replicas=size, read_quorum=read, write_quorum=write, failures=failures)
-        allowed = [
-            (n, r, w)
-            for n in ([size] if size else range(1, 6))
-            for r in range(1, n - failures + 1)
-            for w in range(1, n - failures + 1)
-            if r + w > n and read in (None, r) and write in (None, w)
-        ]
-        smallest = [
-            (n, r, w)
-            for n, r, w in allowed
-            if (n, r - 1, w) not in allowed and (n, r, w - 1) not in allowed
-        ]
-        assert list(rules.pairs(9)) == smallest
-
-
 @pytest.mark.parametrize(
     ("place_of", "value", "message"),
     [
@@ -272,7 +252,7 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "page.html"
     asked = ("--reads", "us-east-1=80", "--reads", "eu-west-1=40", "--writes", "us-east-1=9",
              "--n-max", 3)  # fmt: skip
-    outcome = command("contingency", "quorum", "aws", *asked, "-o", plan)
+    outcome = command("lab", "quorum", "aws", *asked, "-o", plan)
     assert outcome.code == 0, outcome.err
     assert "optimal (N-1C" in outcome.out
     assert f"Written to {plan}" in outcome.out
@@ -280,7 +260,7 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
     assert proof.startswith("proved: no configuration has a value below")
     assert "bounds of the certificate" in proof
     for system in ("cassandra", "scylla"):
-        text = command("export", system, plan, "--database", "shop")
+        text = command("db", "export", system, plan, "--database", "shop")
         assert text.code == 0, text.err
         assert "NetworkTopologyStrategy" in text.out
     assert command("report", plan, "-o", page).code == 0
@@ -288,8 +268,8 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
     assert "with a certificate" in html
     for name in load_any_plan(plan).replicas:
         assert name in html
-    assert command("contingency", "quorum", "aws", *asked, "-o", plan).code == 1
-    front = command("contingency", "quorum", "aws", *asked, "--envelope", "-o", plan)
+    assert command("lab", "quorum", "aws", *asked, "-o", plan).code == 1
+    front = command("lab", "quorum", "aws", *asked, "--envelope", "-o", plan)
     assert "a range of optima is no plan" in front.err
 
 
@@ -306,17 +286,17 @@ def test_folders_and_long_tables_are_taken(capsys, tmp_path):
     long = tmp_path / "long.csv"
     long.write_text("src,dst,rtt\n" + "\n".join(rows) + "\n")
     asked = ("--reads", "site-0=8", "--writes", "site-2=3", "--json")
-    folder = command("contingency", "quorum", tmp_path / "world", *asked).document
-    table = command("contingency", "quorum", long, *asked).document
+    folder = command("lab", "quorum", tmp_path / "world", *asked).document
+    table = command("lab", "quorum", long, *asked).document
     assert folder["replicas"] == table["replicas"]
     assert folder["value_ms"] == table["value_ms"]
     level = command(
-        "contingency", "quorum", tmp_path / "world", *asked, "--regions", "region",
+        "lab", "quorum", tmp_path / "world", *asked, "--regions", "region",
         "--distinct-regions",
     )  # fmt: skip
     assert level.code in (0, 2), level.err
     long.write_text("src,dst,rtt\n" + "\n".join(rows[1:]) + "\n")
-    missing = command("contingency", "quorum", long, *asked)
+    missing = command("lab", "quorum", long, *asked)
     assert missing.code == 1
     assert "have no RTT" in missing.err
 

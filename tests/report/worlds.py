@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from placement import Configuration, Instance, Problem
-from placement.contingency.objective import Contingency
+from placement import Configuration, Contingency, Instance, Problem
 from placement.plan import Plan, evaluate
 from placement.report.fleet_page import FleetDocument
 from placement.support.status import Termination
@@ -32,11 +29,7 @@ HOSTILE = (
 
 
 def world(
-    sites: tuple[str, ...],
-    clients: tuple[str, ...],
-    seed: int = 0,
-    *,
-    coordinates: bool = True,
+    sites: tuple[str, ...], clients: tuple[str, ...], seed: int = 0, *, coordinates: bool = True
 ) -> Instance:
     """A world of given names at random places."""
     rng = np.random.default_rng(seed)
@@ -133,13 +126,6 @@ def no_demand_client_plan() -> Plan:
     problem = plan.problem.replace(instance=quiet)
     assert plan.configuration is not None
     return evaluate(problem, plan.configuration)
-
-
-def empty_results(folder: Path) -> Path:
-    """A file of results that a killed run left before its first line."""
-    path = folder / "empty.jsonl"
-    path.write_bytes(b"")
-    return path
 
 
 def hostile_fleet() -> FleetDocument:

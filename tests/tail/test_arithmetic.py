@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 
 from placement.tail.distribution_arithmetic import (
     at_least,
@@ -16,6 +17,8 @@ from placement.tail.distribution_arithmetic import (
     quorum_distribution,
     sum_of_independent,
 )
+from placement.tail.histograms import of_families
+from placement.tail.pair_bins import PairBins
 from tests.effort import examples
 
 
@@ -126,3 +129,44 @@ def test_transforms_are_long_enough_and_of_small_factors(bins, hops):
             length //= factor
     assert length == 1
     assert fft_length(bins, hops) <= 2 * max(2, hops * (bins - 1) + 1, bins)
+
+
+@given(
+    npst.arrays(np.float64, (3, 2, 5), elements=st.sampled_from([0.0, 0.0, 0.125, 0.2])),
+    st.integers(-1, 6),
+)
+def test_tables_without_their_zeros_read_as_they_were_given(table, last):
+    kept = PairBins.of(table)
+    assert kept.shape == table.shape
+    assert len(kept.segments.values) <= np.count_nonzero(table.any(axis=2)) * 5
+    assert np.array_equal(kept, table)
+    assert np.array_equal(kept.segments.filled(kept.row[[2, 0, 2], 1]), table[[2, 0, 2], 1])
+    assert kept.within(last) == pytest.approx(table[..., : max(0, last + 1)].sum(axis=2))
+    assert kept.mass == pytest.approx(table.sum(axis=2))
+    assert not kept.segments.wrong().any()
+    bad = table.copy()
+    bad[1, 0, 3] = -0.1
+    assert PairBins.of(bad).segments.wrong()[kept.row].tolist()[1] == [True, False]
+
+
+@given(
+    st.lists(st.one_of(st.just(0.0), st.floats(0.01, 500)), min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.03, 0.1, 0.7]),
+    st.sampled_from(["lognormal", "gamma"]),
+    st.integers(1, 300),
+)
+def test_families_of_many_means_are_those_of_each(means, variation, family, bins):
+    """Against the distribution functions of SciPy at every edge."""
+    from scipy import stats
+
+    rows = of_families(np.array(means), variation, family, width=2.0, bins=bins)
+    for row, mean in enumerate(means):
+        edges = (np.arange(bins + 1) - 0.5) * 2.0
+        if mean == 0 or variation == 0:
+            below = (edges > mean).astype(float)
+        elif family == "lognormal":
+            sigma = math.sqrt(math.log1p(variation**2))
+            below = stats.lognorm.cdf(edges, sigma, scale=mean * math.exp(-(sigma**2) / 2))
+        else:
+            below = stats.gamma.cdf(edges, variation**-2, scale=mean * variation**2)
+        assert rows.filled(np.array([row]))[0] == pytest.approx(np.diff(below), abs=1e-12)

@@ -8,10 +8,9 @@ import numpy as np
 
 from placement import Instance, Problem
 from placement.model.configuration import Configuration
-from placement.tail import Distributions, Percentile
-from placement.testing import every_configuration
+from placement.tail import Distributions
 
-__all__ = ["drawn", "drawn_by_interval", "least", "sampled", "whole"]
+__all__ = ["drawn", "drawn_by_interval", "sampled", "whole"]
 
 
 def whole(instance: Instance) -> Instance:
@@ -47,13 +46,6 @@ def drawn_by_interval(instance: Instance, seed: int, *, bins: int = 60) -> list[
         drawn(instance.at_interval(k), seed + k * (1 + seed % 3 % 2), bins=bins)
         for k in range(len(instance.intervals))
     ]
-
-
-def least(problem: Problem) -> float:
-    """Least percentile of all configurations, by plain enumeration with the evaluator."""
-    goal = problem.objective
-    assert isinstance(goal, Percentile)
-    return min((goal.value(problem, c) for c in every_configuration(problem)), default=float("inf"))
 
 
 def sampled(

@@ -80,24 +80,6 @@ def test_peak_over_trough_of_a_working_day(curve, low, high):
         assert low <= ratio[column] <= high, CLIENTS.names[column]
 
 
-def test_noise_leaves_peak_and_trough_where_they_are():
-    """With noise and counts, the mean day at a cluster still has the curve's ratio and hours."""
-    busy = database(curve=Consumer(ratio=4), daily=AR1(0.5, 0.2), cluster=AR1(0.7, 0.2), rate=1e6)
-    tenants = [replace(busy, index=i) for i in range(40)]
-    counts = draw(tenants, seed=5).sum(axis=(0, 3)).reshape(7, 48, -1)[:5].sum(axis=0)
-    resting = np.isin(CLIENTS.countries, sorted(workloads.FRIDAY_SATURDAY))
-    heaviest = np.argmax(np.where(resting, 0.0, CLIENTS.users))
-    series = counts[:, heaviest].astype(float)
-    assert series.max() / series.min() == pytest.approx(4, rel=0.15)
-
-
-def test_the_mix_comes_out():
-    counts = draw([database(rate=1e6)])[0]
-    np.testing.assert_allclose(
-        counts.sum(axis=(0, 1)) / counts.sum(), workloads.mix_shares("social"), atol=1e-3
-    )
-
-
 def test_noise_has_mean_one():
     """The mean over 300 noisy databases: sd of the mean is about 1 %."""
     noisy = [
@@ -149,17 +131,6 @@ def test_poisson_counts_have_their_variance():
     assert ratio.mean() == pytest.approx(1, abs=0.05)
 
 
-def test_negative_binomial_counts_have_theirs():
-    steady = database(curve=Flat(), rate=200_000.0)
-    means = draw([steady], law="expected")[0, 0]
-    counts = draw([steady], TWO_WEEKS, law="negative-binomial", dispersion=10.0)[0]
-    seen = means > 50
-    np.testing.assert_allclose(counts.mean(axis=0)[seen], means[seen], rtol=0.08)
-    expected = means + means**2 / 10.0
-    ratio = counts.var(axis=0)[seen] / expected[seen]
-    assert ratio.mean() == pytest.approx(1, abs=0.1)
-
-
 # --- streams -----------------------------------------------------------------------------------
 
 
@@ -172,7 +143,7 @@ def test_seeds_decide_everything():
     assert [each.rate for each in tenants] != [each.rate for each in other]
 
 
-@pytest.mark.parametrize("law", ["poisson", "negative-binomial", "expected"])
+@pytest.mark.parametrize("law", ["poisson", "expected"])
 def test_neither_blocks_nor_neighbours_matter(law):
     tenants = workloads.fleet(CLIENTS, 7, seed=4, timeline=WEEK)
     whole = draw(tenants, law=law, block=16)
@@ -201,30 +172,14 @@ def test_blocks_stream():
 # --- events and batches in place ---------------------------------------------------------------
 
 
-def test_batches_add_single_group_transactions_only():
-    job = NightlyBatch(client=2, rate=5_000.0, begin=1.0, hours=2.0)
-    plain = draw([database()], law="expected")[0]
-    with_job = draw([database(batches=(job,))], law="expected")[0]
-    extra = with_job - plain
-    assert np.delete(extra, 3, axis=2).max() == pytest.approx(0)
-    assert np.delete(extra[:, :, 3], 2, axis=1).max() == pytest.approx(0)
-    assert extra[:, 2, 3].max() == pytest.approx(5_000)
-    assert (extra[:, 2, 3] > 1).sum() == 7 * 4
-
-
-def test_events_of_one_and_of_all():
+def test_events_are_those_of_one_database():
     outage = Outage(1, at=24, hours=6)
+    rest = Holiday(CLIENTS.countries[0], date(2026, 6, 3), 0.5)
     plain = draw([database(), database(index=1)], law="expected")
-    one = draw([database(events=(outage,)), database(index=1)], law="expected")
-    both = draw([database(), database(index=1)], law="expected", events=[outage])
-    assert (one[0, 48:60, 1] == 0).all()
-    assert (one[1] == plain[1]).all()
-    assert (both[:, 48:60, 1] == 0).all()
-    elsewhere = np.delete(both, 1, axis=2)
-    assert (elsewhere == np.delete(plain, 1, axis=2)).all()
-    country = CLIENTS.countries[0]
-    rested = draw([database()], law="expected", events=[Holiday(country, date(2026, 6, 3), 0.5)])
-    assert rested.sum() < plain[0].sum()
+    found = draw([database(events=(outage,)), database(index=1, events=(rest,))], law="expected")
+    assert (found[0, 48:60, 1] == 0).all()
+    assert (np.delete(found[0], 1, axis=1) == np.delete(plain[0], 1, axis=1)).all()
+    assert found[1].sum() < plain[1].sum()
 
 
 # --- fleets ------------------------------------------------------------------------------------
@@ -268,19 +223,6 @@ def test_a_fleet_has_its_distributions():
         assert isinstance(each.curve, expected[workloads.TENANTS[each.kind]])
 
 
-def test_a_fleet_of_one_kind():
-    tenants = workloads.fleet(
-        CLIENTS, 20, seed=1, mixes={"ledger": 2.0}, footprints={"national": 1.0}
-    )
-    assert {each.kind for each in tenants} == {"ledger"}
-    for each in tenants:
-        top = np.argmax(each.weights)
-        country = np.array(CLIENTS.countries)
-        assert each.weights[country == country[top]].sum() == pytest.approx(0.97)
-        assert each.preferred_leader is None
-        assert each.events == ()
-
-
 def test_a_fleet_at_a_single_cluster():
     alone = replace(
         CLIENTS,
@@ -290,7 +232,7 @@ def test_a_fleet_at_a_single_cluster():
         timezones=("Asia/Tokyo",),
         users=np.array([1.0]),
     )
-    tenants = workloads.fleet(alone, 60, seed=1, timeline=WEEK, eventful=1.0)
+    tenants = workloads.fleet(alone, 60, seed=1, timeline=WEEK)
     counts = draw(tenants, clients=alone)
     assert counts.shape == (60, 7 * 48, 1, 5)
     assert all((each.weights == 1).all() for each in tenants)
@@ -300,13 +242,6 @@ def test_a_fleet_at_a_single_cluster():
     ("options", "message"),
     [
         ({"databases": 0}, "databases: out of range"),
-        ({"mixes": {"tpc-c": 1.0}}, "mixes: unknown: got 'tpc-c'"),
-        ({"mixes": {"cache": 0.0}}, "mixes: nothing to draw from"),
-        ({"mixes": {}}, "mixes: nothing to draw from"),
-        ({"footprints": {"lunar": 1.0}}, "footprints: unknown: got 'lunar'"),
-        ({"footprints": {"global": -1.0}}, "footprints: out of range"),
-        ({"eventful": 1.5}, "eventful: out of range"),
-        ({"preferring": -0.5}, "preferring: out of range"),
         ({"median_rate": 0.0}, "median_rate"),
         ({"sigma": float("nan")}, "sigma"),
         ({"nearest_sites": ["a"]}, "nearest_sites: one site per client"),
@@ -321,7 +256,6 @@ def test_bad_fleets_are_refused(options, message):
     ("options", "message"),
     [
         ({"law": "normal"}, "unknown law: got 'normal'"),
-        ({"dispersion": 0.0}, "dispersion"),
         ({"block": 0}, "block: out of range"),
     ],
 )
@@ -424,7 +358,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
 def test_a_thousand_databases_for_two_weeks():
     """The size of the papers' fleets: 200 million counts, never more than a block in memory."""
     sixty = Clients.from_cities(sorted(cities(), key=lambda city: -city.users)[:60])
-    tenants = workloads.fleet(sixty, 1000, seed=7, timeline=TWO_WEEKS, eventful=0.0)
+    tenants = workloads.fleet(sixty, 1000, seed=7)
     drawn, rates, seen = 0, 0.0, 0
     for block in workloads.generate(tenants, sixty, TWO_WEEKS, seed=7):
         assert block.counts.shape[1:] == (672, 60, 5)
@@ -448,3 +382,14 @@ def test_an_instance_takes_what_was_generated():
     instance = world.replace(counts=block.counts[0], intervals=WEEK.labels, name=tenant.name)
     assert instance.counts.shape == (336, 60, 5)
     assert instance.counts.sum() == block.counts.sum()
+
+
+def test_batches_add_single_group_transactions_only():
+    job = NightlyBatch(client=2, rate=5_000.0, begin=1.0, hours=2.0)
+    plain = draw([database()], law="expected")[0]
+    with_job = draw([database(batches=(job,))], law="expected")[0]
+    extra = with_job - plain
+    assert np.delete(extra, 3, axis=2).max() == pytest.approx(0)
+    assert np.delete(extra[:, :, 3], 2, axis=1).max() == pytest.approx(0)
+    assert extra[:, 2, 3].max() == pytest.approx(5_000)
+    assert (extra[:, 2, 3] > 1).sum() == 7 * 4

@@ -18,7 +18,7 @@ import pytest
 
 import placement
 from placement import Problem
-from placement.overtime.replay import Deployments, Trace, replay
+from placement.overtime.replay import Deployments, replay
 from placement.overtime.replay.generated_fleets import client_ground, trace_of
 from placement.overtime.replay.results import gains
 from placement.workloads import (
@@ -122,12 +122,6 @@ def test_replicas_far_apart_make_moving_worth_while(close, apart):
         assert np.median(apart[name]["dynamic"]) > 3 * np.median(close[name]["dynamic"])
 
 
-def test_the_static_gain_of_world_wide_consumers():
-    found = measured("ycsb-b", "all sites")["world"]
-    assert (found["static"] > 21).all()
-    assert (found["static"] < 53).all()
-
-
 def test_how_often_the_best_leader_moves(close, apart):
     """A few times a day with the sun; only a tie between equal poles flips with the noise."""
     for found in (close, apart):
@@ -152,7 +146,7 @@ def test_following_the_past_brings_most_of_it(apart):
 
 def test_the_shares_of_a_fleets_operations_are_its_mixes():
     day = Timeline.of_day(date(2026, 3, 3))
-    drawn = fleet(CLIENTS, 270, seed=2, sigma=0.0, eventful=0.0)
+    drawn = fleet(CLIENTS, 270, seed=2, sigma=0.0)
     shares: dict[str, list[np.ndarray]] = {kind: [] for kind in MIXES}
     for block in generate(drawn, CLIENTS, day, seed=2, law="expected"):
         for database, counts in zip(block.databases, block.counts, strict=True):
@@ -168,7 +162,7 @@ def test_the_shares_of_a_fleets_operations_are_its_mixes():
 def test_a_day_of_a_fleet_peaks_when_its_people_are_up():
     """Consumers at 20 to 22 h of their own clock, offices between 9 and 17, each class as one."""
     day = Timeline.of_day(date(2026, 3, 3))
-    drawn = fleet(CLIENTS, 120, seed=3, sigma=0.0, eventful=0.0)
+    drawn = fleet(CLIENTS, 120, seed=3, sigma=0.0)
     from placement.workloads import local_time
 
     hours = local_time(day, CLIENTS.timezones, CLIENTS.countries).hour
@@ -193,9 +187,7 @@ def test_autocorrelation_of_a_fleets_total():
     """Demand of one half hour says much about the next, and about the same hour tomorrow."""
     week = Timeline.of_day(date(2026, 3, 2), 7 * 48)
     drawn = [
-        each
-        for each in fleet(CLIENTS, 60, seed=5, sigma=0.0, eventful=0.0)
-        if isinstance(each.curve, Consumer)
+        each for each in fleet(CLIENTS, 60, seed=5, sigma=0.0) if isinstance(each.curve, Consumer)
     ]
     lags: dict[int, list[float]] = {1: [], 24: [], 48: []}
     for block in generate(drawn, CLIENTS, week, seed=5):
@@ -207,13 +199,3 @@ def test_autocorrelation_of_a_fleets_total():
     assert np.median(lags[1]) > 0.9
     assert np.median(lags[48]) > 0.6
     assert np.median(lags[24]) < 0.2
-
-
-def test_merging_intervals_keeps_every_operation():
-    day = Timeline.of_day(date(2026, 3, 3))
-    drawn = fleet(CLIENTS, 3, seed=1)
-    trace = Trace.of_blocks(generate(drawn, CLIENTS, day, seed=1), day)
-    hours = trace.merged(2)
-    assert hours.intervals == day.labels[::2]
-    np.testing.assert_array_equal(hours.counts.sum(axis=1), trace.counts.sum(axis=1))
-    assert trace.merged(5).counts.sum() == trace.counts[:, :45].sum()

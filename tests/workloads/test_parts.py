@@ -43,14 +43,6 @@ def scene(days: int = 7, start: date = date(2026, 3, 2), clients: Clients = WORL
 # --- mixes -----------------------------------------------------------------------------------
 
 
-def test_there_are_nine_mixes_of_a_hundred_per_cent():
-    assert len(MIXES) == 9
-    for name, per_cent in MIXES.items():
-        assert len(per_cent) == 5
-        assert sum(per_cent) == pytest.approx(100)
-        assert workloads.mix_shares(name).sum() == pytest.approx(1)
-
-
 def test_ycsb_mixes_read_and_update_as_published():
     assert workloads.mix_shares("ycsb-a")[2:4].tolist() == [0.5, 0.5]
     assert workloads.mix_shares("ycsb-b")[2:4].tolist() == [0.95, 0.05]
@@ -104,13 +96,6 @@ def test_weekends_fall_where_they_do():
     for city, days in resting.items():
         column = view.local.weekend[noon, WORLD.names.index(city)]
         assert np.nonzero(column)[0].tolist() == days, city
-
-
-def test_half_hour_zones_are_kept():
-    view = scene(days=1)
-    mumbai, london = WORLD.names.index("Mumbai"), WORLD.names.index("London")
-    gap = (view.local.hour[:, mumbai] - view.local.hour[:, london]) % 24
-    np.testing.assert_allclose(gap, 5.5)
 
 
 def test_timeline_labels_and_days():
@@ -183,10 +168,6 @@ def test_offices_work_from_nine_to_five(curve):
     np.testing.assert_allclose(slopes, middle)
 
 
-def test_flat_is_flat():
-    assert (a_week(Flat()) == 1).all()
-
-
 @pytest.mark.parametrize(
     ("make", "field"),
     [
@@ -214,19 +195,6 @@ def test_laws_out_of_range_are_refused(make, field):
 
 
 # --- noise -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("lag1", "sd"), [(0.6, 0.1), (0.75, 0.25), (0.0, 0.2), (-0.5, 0.2)])
-def test_autoregression_has_its_moments(lag1, sd):
-    rng = np.random.default_rng(2)
-    series = workloads.autoregress(rng.standard_normal((400, 2000)), np.array(lag1), np.array(sd))
-    assert series.mean() == pytest.approx(0, abs=0.01 * max(1, sd))
-    # stationary: as wide on the first step as on the last
-    for t in (0, 1, 10, 399):
-        assert series[t].std() == pytest.approx(sd, rel=0.06)
-    for lag in (1, 2, 3):
-        product = (series[lag:] * series[:-lag]).mean() / sd**2
-        assert product == pytest.approx(lag1**lag, abs=0.02)
 
 
 def test_autoregression_is_the_recursion():
@@ -290,18 +258,6 @@ def test_where_there_is_no_outside_the_inside_is_everything():
     assert workloads.two_poles(one, 0, 1).tolist() == pytest.approx([0.5, 0.5])
 
 
-def test_places_without_users_share_evenly():
-    few = replace(
-        WORLD,
-        names=("a", "b", "c"),
-        countries=("JP", "JP", "NZ"),
-        continents=("Asia", "Asia", "Oceania"),
-        timezones=("Asia/Tokyo", "Asia/Tokyo", "Pacific/Auckland"),
-        users=np.array([0.0, 0.0, 3.0]),
-    )
-    assert workloads.national(few, "JP").tolist() == pytest.approx([0.485, 0.485, 0.03])
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -310,8 +266,6 @@ def test_places_without_users_share_evenly():
         (lambda: workloads.home_and_tail(WORLD, -1), "no such client: got -1"),
         (lambda: workloads.home_and_tail(WORLD, 10**6), "no such client"),
         (lambda: workloads.two_poles(WORLD, 4, 4), "two poles at one place"),
-        (lambda: workloads.two_poles(WORLD, 4, 5, share=0.6), "share: out of range"),
-        (lambda: workloads.national(WORLD, "US", share=1.2), "share: out of range"),
         (lambda: replace(WORLD, countries=("US",)), "countries: as many labels"),
         (lambda: replace(WORLD, users=WORLD.users * 0), "no users at all"),
         (lambda: replace(WORLD, users=-WORLD.users), "users: out of range"),

@@ -16,6 +16,7 @@ from placement.workloads import (
     database_sizes,
     expected_demand,
     fleet,
+    standard_database,
 )
 
 CLIENTS = Clients.from_cities(datasets.cities())
@@ -47,7 +48,7 @@ def test_demand_of_an_hour_follows_the_clock_of_the_clients() -> None:
     whole = expected_demand(drawn, CLIENTS)
     week = Timeline(datetime(2026, 3, 16, tzinfo=UTC), 7 * 24, 60)
     assert expected_demand(drawn, CLIENTS, week).sum() == pytest.approx(whole.sum(), rel=0.02)
-    people = fleet(CLIENTS, 5, seed=3, mixes={"social": 1.0}, footprints={"global": 1.0})
+    people = [standard_database(CLIENTS)]
     issued = {}
     for hour in (12, 21):  # nine in the evening in Tokyo, and in London
         timeline = Timeline(datetime(2026, 3, 18, hour, tzinfo=UTC), 1, 60)

@@ -3,9 +3,6 @@
 Each has ``contact``, the server that is asked, and one of
 
 - ``cql`` and ``level``: carry out a statement; the answer has its ``rows``;
-- ``cql``, ``level`` and ``count``: carry it out so many times, one after the other on one session,
-  after three that do not count, with ``%(turn)d`` in the statement replaced by 0, 1, …; the answer
-  has the latencies ``ms``;
 - ``replicas``, a keyspace: the number of replicas of twenty keys by datacentre.
 
 What fails is answered with ``error``.
@@ -14,21 +11,12 @@ What fails is answered with ``error``.
 import json
 import socket
 import sys
-import time
 from typing import Any
 
 from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
-
-
-def timed(session: Session, cql: str, level: int, turn: int) -> float:
-    """Return how long a statement takes, ms."""
-    statement = SimpleStatement(cql % {"turn": turn}, consistency_level=level)
-    start = time.perf_counter()
-    session.execute(statement)
-    return (time.perf_counter() - start) * 1000
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -56,9 +44,6 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
                 found.append({place: places.count(place) for place in sorted(places)})
             return {"replicas": found}
         level = ConsistencyLevel.name_to_value[question.get("level", "ONE")]
-        if "count" in question:
-            turns = range(question["count"] + 3)
-            return {"ms": [timed(session, question["cql"], level, turn) for turn in turns][3:]}
         statement = SimpleStatement(question["cql"], consistency_level=level)
         rows = session.execute(statement)
         return {"rows": [list(map(str, row)) for row in rows]}

@@ -8,16 +8,10 @@
  *
  * Input, one command a line:
  *   nodes N                 first; N <= 120
- *   seed S                  of the draws
- *   hold US                 a delay is drawn again every US microseconds (per ordered pair)
- *   loss P                  share of packets that are dropped, independently
- *   delay A B Q D1 ... DQ   quantiles of the one-way delay from A to B, in microseconds, rising: each
- *                           is the delay of a share 1/Q of the periods
+ *   delay A B US            one-way delay from A to B, in microseconds; packets keep their order
  *   start                   make the network; answers "ready PID FD0 ... FDN-1": the namespace of
  *                           node i is /proc/PID/fd/FDi, its user namespace /proc/PID/ns/user
- *   down A, up A            drop every packet of a node, or carry them again; answers "done"
- *   stats                   answers "stats CARRIED DROPPED MEAN WORST": packets, and lateness of
- *                           deliveries against their delay in microseconds, since the last time
+ *   stats                   answers "stats CARRIED DROPPED": packets since the last time
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -50,19 +44,15 @@ struct packet {
 /* Packets on the way from one node to another, in the order in which they were sent. */
 struct path {
     struct packet *first, *last;
-    int queued, quantiles;
-    int64_t *delay; /* ns, rising */
+    int queued;
+    int64_t delay;  /* ns */
     int64_t newest; /* due time of the last packet: no packet overtakes another */
 };
 
 static int nodes;
 static int tun[MOST_NODES], space[MOST_NODES];
-static char down[MOST_NODES];
 static struct path *paths; /* nodes x nodes */
-static uint64_t seed = 1, losses_drawn;
-static int64_t hold = 20000000;
-static double loss;
-static int64_t carried, dropped, late_total, late_worst;
+static int64_t carried, dropped;
 
 static void die(const char *format, ...)
 {
@@ -81,25 +71,6 @@ static int64_t now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* SplitMix64: a draw from a number, the same on every run. */
-static uint64_t mixed(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static int64_t delay_of(int a, int b, int64_t time)
-{
-    const struct path *path = &paths[a * nodes + b];
-    if (path->quantiles == 0) return 0;
-    if (path->quantiles == 1) return path->delay[0];
-    uint64_t period = (uint64_t)(time / hold);
-    uint64_t draw = mixed(mixed(seed * 0x10001u + (uint64_t)(a * nodes + b)) + period);
-    return path->delay[(draw >> 11) % (uint64_t)path->quantiles];
 }
 
 static void write_file(const char *name, const char *text)
@@ -180,14 +151,13 @@ static void receive(int from)
             continue;
         }
         struct path *path = &paths[from * nodes + to];
-        int lost = loss > 0 && (double)(mixed(seed ^ ++losses_drawn) >> 11) * 0x1p-53 < loss;
-        if (down[from] || down[to] || lost || path->queued >= MOST_QUEUED) {
+        if (path->queued >= MOST_QUEUED) {
             dropped++;
             free(packet);
             continue;
         }
         int64_t sent = now();
-        packet->due = sent + delay_of(from, to, sent);
+        packet->due = sent + path->delay;
         if (packet->due < path->newest) packet->due = path->newest;
         path->newest = packet->due;
         packet->next = NULL;
@@ -206,18 +176,12 @@ static int64_t deliver(void)
         struct path *path = &paths[i];
         while (path->first) {
             struct packet *packet = path->first;
-            int64_t late = now() - packet->due;
-            if (late < 0) {
+            if (now() < packet->due) {
                 if (next < 0 || packet->due < next) next = packet->due;
                 break;
             }
-            if (down[i / nodes] || down[i % nodes]) dropped++;
-            else if (write(tun[i % nodes], packet->data, (size_t)packet->length) < 0) dropped++;
-            else {
-                carried++;
-                late_total += late;
-                if (late > late_worst) late_worst = late;
-            }
+            if (write(tun[i % nodes], packet->data, (size_t)packet->length) < 0) dropped++;
+            else carried++;
             path->first = packet->next;
             if (!path->first) path->last = NULL;
             path->queued--;
@@ -245,10 +209,8 @@ static int command(char *line)
     char *value = strtok(NULL, " \n");
     if (!strcmp(word, "start")) return 1;
     if (!strcmp(word, "stats")) {
-        printf("stats %lld %lld %.1f %.1f\n", (long long)carried, (long long)dropped,
-               carried ? (double)late_total / (double)carried / 1000 : 0.0,
-               (double)late_worst / 1000);
-        carried = dropped = late_total = late_worst = 0;
+        printf("stats %lld %lld\n", (long long)carried, (long long)dropped);
+        carried = dropped = 0;
         fflush(stdout);
         return 0;
     }
@@ -264,24 +226,10 @@ static int command(char *line)
         }
         paths = calloc((size_t)(nodes * nodes), sizeof *paths);
         if (!paths) die("memory");
-    } else if (!strcmp(word, "seed")) seed = strtoull(value, NULL, 10);
-    else if (!strcmp(word, "hold")) hold = atoll(value) * 1000;
-    else if (!strcmp(word, "loss")) loss = atof(value);
-    else if (!strcmp(word, "delay")) {
+    } else if (!strcmp(word, "delay")) {
         int from = number_of_node(value), to = number_of_node(strtok(NULL, " \n"));
-        char *count = strtok(NULL, " \n");
-        struct path *path = &paths[from * nodes + to];
-        path->quantiles = count ? atoi(count) : 0;
-        path->delay = realloc(path->delay, (size_t)(path->quantiles + 1) * sizeof *path->delay);
-        if (!path->delay) die("memory");
-        for (int i = 0; i < path->quantiles; i++) {
-            char *one = strtok(NULL, " \n");
-            path->delay[i] = one ? (int64_t)(atof(one) * 1000) : 0;
-        }
-    } else if (!strcmp(word, "down") || !strcmp(word, "up")) {
-        down[number_of_node(value)] = word[0] == 'd';
-        printf("done\n");
-        fflush(stdout);
+        char *delay = strtok(NULL, " \n");
+        paths[from * nodes + to].delay = delay ? (int64_t)(atof(delay) * 1000) : 0;
     } else {
         errno = EINVAL;
         die("command %s", word);

@@ -215,10 +215,11 @@ typedef struct {
 } pseudo_costs;
 
 /* Roots as they were when each leader was last bounded, by leader (the last row: of leader -1). Written by
- * root_bounds.c. */
+ * root_bounds.c and shared_bounds.c. */
 typedef struct {
     double *rho;               /* by site, at the last multipliers */
-    int *near_order;           /* sites by distance from the leader */
+    int *near_order;           /* sites by distance from the leader, written by leader_costs.c ... */
+    unsigned char *ordered;    /* ... 1: they are there */
     double *served;            /* sum of min(u, fixed_cost) */
     unsigned char *stored;     /* 1: the leader has been bounded */
 } root_memory;

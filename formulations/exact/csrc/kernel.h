@@ -70,6 +70,7 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
 
 /* leader_costs.c */
 int end_of_run(const problem *p, int first, int end);
+void select_leader(context *x, int leader);
 void costs_for_leader(context *x, int leader);
 void costs_of_tree(context *x, int leader);
 const double *paid_costs(const context *x);
@@ -175,6 +176,11 @@ int quick_bounds(context *x, const int *leader, int count, double *u, double wor
 size_t memory_row(const context *x, int leader);
 int memory_prepare(context *x);
 void memory_free(context *x);
+double bound_from_memory(context *x, int leader, int *count);
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
+
+/* shared_bounds.c */
+int shared_bounds(context *x, int reference, double *u, const int *leader, int count, const double *wait, int *serving,
+                  double *bounds);
 
 #endif

@@ -52,26 +52,27 @@ static double total_rtt(const problem *p, int leader, int site)
     return total;
 }
 
-/* Select a leader, and sort the sites by distance from it (ties: site order). */
-static void select_leader(context *x, int leader)
+/* Select a leader, with the sites by distance from it (ties: site order). */
+void select_leader(context *x, int leader)
 {
     const problem *p = &x->p;
+    size_t S = (size_t)p->sites;
     x->view.leader = leader;
     x->view.ordered_is_current = 0;
     if (leader < 0)
         return;
-    const double *d = p->site_rtt + (size_t)leader * p->sites;
-    int *order = x->view.near_order;
-    if (x->memory.stored[leader]) { /* sorted before */
-        memcpy(order, x->memory.near_order + (size_t)leader * (size_t)p->sites, (size_t)p->sites * sizeof(int));
-        return;
+    int *order = x->memory.near_order + (size_t)leader * S;
+    if (!x->memory.ordered[leader]) {
+        const double *d = p->site_rtt + (size_t)leader * S;
+        keyed *sorted = (keyed *)x->scratch.key;
+        for (int s = 0; s < p->sites; s++)
+            sorted[s] = (keyed){s == leader ? 0.0 : p->scenarios > 1 ? total_rtt(p, leader, s) : d[s], s};
+        merge_runs(sorted, p->sites, sorted + p->sites);
+        for (int i = 0; i < p->sites; i++)
+            order[i] = sorted[i].position;
+        x->memory.ordered[leader] = 1;
     }
-    keyed *sorted = (keyed *)x->scratch.key;
-    for (int s = 0; s < p->sites; s++)
-        sorted[s] = (keyed){s == leader ? 0.0 : p->scenarios > 1 ? total_rtt(p, leader, s) : d[s], s};
-    merge_runs(sorted, p->sites, sorted + p->sites);
-    for (int i = 0; i < p->sites; i++)
-        order[i] = sorted[i].position;
+    memcpy(x->view.near_order, order, S * sizeof(int));
 }
 
 /* Select a leader with the costs of all sites. */

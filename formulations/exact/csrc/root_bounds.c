@@ -23,7 +23,8 @@ int memory_prepare(context *x)
     x->memory.near_order = malloc(rows * S * sizeof(int));
     x->memory.served = malloc(rows * sizeof(double));
     x->memory.stored = calloc(rows, 1);
-    return x->memory.rho && x->memory.near_order && x->memory.served && x->memory.stored;
+    x->memory.ordered = calloc(rows, 1);
+    return x->memory.rho && x->memory.near_order && x->memory.served && x->memory.stored && x->memory.ordered;
 }
 
 void memory_free(context *x)
@@ -32,6 +33,7 @@ void memory_free(context *x)
     free(x->memory.near_order);
     free(x->memory.served);
     free(x->memory.stored);
+    free(x->memory.ordered);
 }
 
 /* Keep x->inner.rho, which must be that of the root `f` at f->u; `served` is the sum of min(u, fixed_cost) there. */
@@ -44,12 +46,10 @@ static void store_reduced_costs(context *x, const tree_node *f, double served)
     store_root(x, served);
 }
 
-/* Keep of the leader under work what does not depend on a site: the order of the sites, and `served`. */
+/* Keep `served` of the leader under work, which does not depend on a site. */
 static void store_root(context *x, double served)
 {
-    size_t S = (size_t)x->p.sites, row = memory_row(x, x->view.leader);
-    if (x->view.leader >= 0 && !x->memory.stored[row])
-        memcpy(x->memory.near_order + row * S, x->view.near_order, S * sizeof(int));
+    size_t row = memory_row(x, x->view.leader);
     x->memory.served[row] = served;
     x->memory.stored[row] = 1;
 }
@@ -77,14 +77,15 @@ static void root_without_costs(context *x, tree_node *f, int leader)
     }
 }
 
-/* Bound a leader for the present |R| by the multipliers that it was last bounded with; -BIG when there are none. */
-static double bound_from_memory(context *x, int leader)
+/* Bound a leader for the present |R| by the multipliers that it was last bounded with; -BIG when there are none. `*count` sites
+ * are then selected, by their positions in the root. */
+double bound_from_memory(context *x, int leader, int *count)
 {
     const problem *p = &x->p;
     tree_node *f = &x->tree.stack[0];
     size_t S = (size_t)p->sites, row = memory_row(x, leader);
     const double *rho = x->memory.rho + row * S;
-    int count;
+    *count = 0;
     if (!x->memory.stored[row])
         return -BIG;
     x->tree.depth = 0;
@@ -92,19 +93,17 @@ static double bound_from_memory(context *x, int leader)
         x->control.out_of_memory = 1;
         return -BIG;
     }
-    x->view.leader = leader;
-    if (leader >= 0)
-        memcpy(x->view.near_order, x->memory.near_order + row * S, S * sizeof(int));
+    select_leader(x, leader);
     root_without_costs(x, f, leader);
     for (int i = 0; i < f->free_count; i++)
         x->inner.rho[i] = rho[f->free_site[i]];
     double served = x->memory.served[row];
     closing_minimum(x, served, f->constant);
-    double least = inner_minimum(x, f, 0, BIG, &count);
+    double least = inner_minimum(x, f, 0, BIG, count);
     x->effort.work += 8.0 * p->sites + 200.0;
     if (least >= BIG)
         return BIG;
-    double error = bound_error(x, f, served, least, count);
+    double error = bound_error(x, f, served, least, *count);
     return f->constant + served + least - error;
 }
 
@@ -123,11 +122,11 @@ static void descend_under_leader(context *x, int leader, int swaps)
  * Returns how many are bounded; bounds of those that were never bounded stay as they are. */
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds)
 {
-    int done = 0;
+    int done = 0, selected;
     x->tree.closed = BIG;
     for (int i = 0; i < count && !x->control.out_of_memory; i++)
         if (x->memory.stored[memory_row(x, leader[i])]) {
-            bounds[i] = bound_from_memory(x, leader[i]);
+            bounds[i] = bound_from_memory(x, leader[i], &selected);
             done++;
         }
     int first = x->best.leader, tried[DESCENTS], tries = 0;
@@ -205,6 +204,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, width = (size_t)p->padded;
+    int selected;
     if (!x->scratch.block_u && !(x->scratch.block_u = malloc(LEADERS_PER_PASS * width * sizeof(double) + 8))) {
         x->control.out_of_memory = 1;
         return;
@@ -224,7 +224,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
                                                  x->scratch.block_u + (size_t)i * width + first, cells);
     }
     for (int i = 0; i < count; i++)
-        bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i]);
+        bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i], &selected);
 }
 
 /* Return the bound of one leader alone. */
@@ -324,7 +324,8 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
 static int closed_by_adapted(context *x, int leader, const double *from, int other, double *u, unsigned char *warm,
                           double *bound)
 {
-    double before = *warm ? bound_from_memory(x, leader) : -BIG;
+    int selected;
+    double before = *warm ? bound_from_memory(x, leader, &selected) : -BIG;
     adapt_multipliers(x, from, other, leader, x->scratch.u);
     *bound = quick_bound(x, leader, x->scratch.u);
     if (*bound < x->best.cutoff && *bound <= before)

@@ -36,8 +36,6 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.solvers.highs import silent_highs
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["PMedianRelaxation", "Round"]
-
 
 @dataclass(frozen=True, slots=True)
 class Round:

@@ -24,15 +24,6 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.model.constraints import GroupRule
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "descents",
-    "has_few_replicas",
-    "improve_by_descents",
-    "promising_sites",
-    "reduced_costs",
-    "undecided_sites",
-]
-
 
 def reduced_costs(core: ReducedProblem, u: FloatArray) -> FloatArray:
     """Return the saving of a replica at each site at multipliers `u`, plus its price.

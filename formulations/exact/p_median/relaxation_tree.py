@@ -27,8 +27,6 @@ from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["LinearKernel"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -19,8 +19,6 @@ import numpy as np
 from placement.errors import InputError
 from placement.support.checks import IntArray
 
-__all__ = ["most_hits"]
-
 
 def most_hits(events: IntArray, room: int) -> int:
     """Return the most hits of a cache with `room` places.

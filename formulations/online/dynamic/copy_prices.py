@@ -48,16 +48,6 @@ from placement.online.dynamic.replication_problem import (
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE, relative_gap
 
-__all__ = [
-    "Dual",
-    "SubsetTable",
-    "idle_cost",
-    "lagrangean_bound",
-    "solve_dual",
-    "solve_lagrangean",
-    "subset_table",
-]
-
 _MOST_SITES = 12
 _MOST_ENTRIES = 2**26
 """512 MB of costs."""

@@ -1,20 +1,18 @@
-"""The best dynamic copies of one round or of several as an integer program, solved and proven.
+"""The best dynamic copies as an integer program, solved and proven.
 
 Savings are telescoped over distance. For a client site i and an object o let
 j_1, j_2, …, j_L be its preferred sites that are closer than any static copy, in its order, at
 distances d_1 <= … <= d_L, and d_{L+1} the distance of the closest static copy. A copy among the
 first t saves the step d_{t+1} − d_t:
 
-    y[j, o, q] ∈ {0, 1}, u[i, o, t, q] ∈ [0, 1], c[j, o, q] ∈ [0, 1]
+    y[j, o] ∈ {0, 1}, u[i, o, t] ∈ [0, 1]
 
-    max  Σ reads[i, o, q]·(d_{t+1} − d_t)·u[i, o, t, q] − Σ write_cost[j, o]·y[j, o, q]
-         − copying · Σ c[j, o, q]
-    s.t. u[i, o, t, q] <= Σ_{p <= t} y[j_p, o, q]
-         Σ_o y[j, o, q] <= C_j
-         c[j, o, q] >= y[j, o, q] − y[j, o, q−1]     the copy is created in round q
+    max  Σ reads[i, o]·(d_{t+1} − d_t)·u[i, o, t] − Σ write_cost[j, o]·y[j, o]
+    s.t. u[i, o, t] <= Σ_{p <= t} y[j_p, o]
+         Σ_o y[j, o] <= C_j
 
-For 0/1 y, u[i, o, t, q] = 1 exactly when the serving copy is among the first t, and the steps
-beyond it add up to its saving. Without a price on copying the rounds fall apart.
+For 0/1 y, u[i, o, t] = 1 exactly when the serving copy is among the first t, and the steps
+beyond it add up to its saving.
 
 The relaxation is often integral, but not always: three sites in a triangle, each preferring itself
 and the next, with two objects and room for one copy each, have the relaxed optimum y = 1/2
@@ -27,7 +25,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,26 +33,15 @@ from formulations.solvers.highs import Guard, HighsResult, Relaxation, run_highs
 from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import Verdict
-from placement.errors import InputError, SolverError
+from placement.errors import SolverError
 from placement.online.dynamic.replication_problem import (
     ReplicationPlan,
     ReplicationProblem,
     base_cost,
     evaluate,
 )
-from placement.support.checks import BoolArray, FloatArray, IntArray, number
-from placement.support.status import OPTIMALITY_TOLERANCE, Status, status_of
-
-__all__ = [
-    "TOLERANCE",
-    "LpBound",
-    "Schedule",
-    "check_objective",
-    "relax",
-    "schedule_cost",
-    "solve_milp",
-    "solve_rounds",
-]
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 TOLERANCE = 1e-6
 """Largest difference between HiGHS's objective and the evaluator's, relative to the cost without
@@ -66,8 +52,8 @@ copies."""
 class _CopyModel:
     """A program with the columns of its copies.
 
-    `column` is the column of y[j, o, q], shape (rounds, sites, objects); −1 where a copy saves
-    nothing or has no room. `scale`: the program's units per unit of cost.
+    `column` is the column of y[j, o], shape (sites, objects); −1 where a copy saves nothing or has
+    no room. `scale`: the program's units per unit of cost.
     """
 
     program: LinearProgram
@@ -75,13 +61,13 @@ class _CopyModel:
     scale: float
 
     def values(self, values: FloatArray) -> FloatArray:
-        """Return y of a solution, fractional ones too, shape (rounds, sites, objects)."""
+        """Return y of a solution, fractional ones too, shape (sites, objects)."""
         if not len(values):
             return np.zeros(self.column.shape)
         return np.where(self.column >= 0, values[self.column], 0.0)
 
     def copies(self, values: FloatArray) -> BoolArray:
-        """Return the copies of a solution, shape (rounds, sites, objects)."""
+        """Return the copies of a solution, shape (sites, objects)."""
         return np.asarray(self.values(values) > 0.5, dtype=bool)
 
 
@@ -106,33 +92,18 @@ def _worthwhile(problem: ReplicationProblem, within: IntArray) -> BoolArray:
     return result & (problem.capacity > 0)[:, None]
 
 
-def _model(problems: Sequence[ReplicationProblem], copying: float, before: BoolArray) -> _CopyModel:
-    """Return the program; O(Σ_i |P_i|² · objects · rounds) non-zeros, steps of length 0 left out.
+def _model(problem: ReplicationProblem) -> _CopyModel:
+    """Return the program; O(Σ_i |P_i|² · objects) non-zeros, steps of length 0 left out.
 
     The scale is such that the mean object costs 1, which suits the solver's tolerances.
     """
-    builder, first = Builder(), problems[0]
-    cost = base_cost(first)
-    scale = first.objects / cost if cost > 0 else 1.0
-    within = [_reach(problem) for problem in problems]
-    # A copy may be kept through a round in which it saves nothing, for a later one.
-    pairs = zip(problems, within, strict=True)
-    useful = np.logical_or.reduce([_worthwhile(problem, near) for problem, near in pairs])
-    column = np.full((len(problems), *useful.shape), -1, dtype=np.intp)
-    for mine, problem, near in zip(column, problems, within, strict=True):
-        _add_copies(problem, builder, mine, scale, useful)
-        _add_savings(problem, builder, mine, scale, near)
-    if copying > 0:
-        for turn, later in enumerate(column):
-            # A copy from before the first round is not created in it.
-            wanted = useful if turn else useful & ~before
-            created = builder.add_columns(np.full(int(wanted.sum()), copying * scale))
-            rows = builder.add_rows(0.0, np.inf, len(created))
-            builder.put(rows, created, 1.0)
-            builder.put(rows, later[wanted], -1.0)
-            if turn:
-                builder.put(rows, column[turn - 1][wanted], 1.0)
-    builder.offset = sum(base_cost(problem) for problem in problems) * scale
+    builder, cost = Builder(), base_cost(problem)
+    scale = problem.objects / cost if cost > 0 else 1.0
+    within = _reach(problem)
+    column = np.full(problem.static.shape, -1, dtype=np.intp)
+    _add_copies(problem, builder, column, scale, _worthwhile(problem, within))
+    _add_savings(problem, builder, column, scale, within)
+    builder.offset = cost * scale
     return _CopyModel(builder.program(), column, scale)
 
 
@@ -194,15 +165,15 @@ class LpBound:
 
 
 def relax(problem: ReplicationProblem) -> LpBound:
-    """Solve the linear relaxation of one round."""
-    return _relaxed(_model([problem], 0.0, problem.none))
+    """Solve the linear relaxation."""
+    return _relaxed(_model(problem))
 
 
 def _relaxed(model: _CopyModel) -> LpBound:
     program = model.program
     if not len(program.cost):
         value = program.offset / model.scale
-        return LpBound(value, value, model.values(program.cost)[0])
+        return LpBound(value, value, model.values(program.cost))
     relaxation = Relaxation(program)
     verdict = relaxation.solve()
     values, duals = relaxation.values, relaxation.duals
@@ -210,7 +181,7 @@ def _relaxed(model: _CopyModel) -> LpBound:
         raise SolverError(f"HiGHS ended an LP with {verdict.value!r}")
     bound = safe_bound(program, program.lower, program.upper, duals)
     value = program.objective(values) / model.scale
-    return LpBound(value, bound / model.scale, model.values(values)[0])
+    return LpBound(value, bound / model.scale, model.values(values))
 
 
 def check_objective(outcome: HighsResult, scale: float, cost: float, base: float) -> None:
@@ -232,50 +203,8 @@ def check_objective(outcome: HighsResult, scale: float, cost: float, base: float
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """Copies of every round.
-
-    Attributes
-    ----------
-    copies
-        Shape (rounds, sites, objects).
-    cost
-        Sum over the rounds, copying included, by the evaluator.
-    bound
-        No schedule costs less.
-    status
-        "optimal" only when the bound is within a relative 1e-9 of the cost.
-    notes
-        What a reader of the result should know.
-    """
-
-    copies: BoolArray
-    cost: float
-    bound: float
-    status: Status
-    notes: tuple[str, ...]
-
-
-def schedule_cost(
-    problems: Sequence[ReplicationProblem], copies: BoolArray, copying: float, before: BoolArray
-) -> float:
-    """Cost of a schedule: every round by the evaluator, and `copying` for each copy created."""
-    total, previous = 0.0, before
-    for problem, now in zip(problems, copies, strict=True):
-        total += evaluate(problem, now).cost + copying * int((now & ~previous).sum())
-        previous = now
-    return total
-
-
-def solve_rounds(
-    problems: Sequence[ReplicationProblem],
-    copying: float = 0.0,
-    *,
-    before: BoolArray | None = None,
-    time_limit: float = math.inf,
-) -> Schedule:
-    """Return the best schedule for the problems of successive rounds, with a proven bound.
+def solve_milp(problem: ReplicationProblem, *, time_limit: float = math.inf) -> ReplicationPlan:
+    """Return the best copies, with a proven bound.
 
     The bound is the safe bound of the relaxation; where that does not reach the cost, branch and
     bound on safe bounds closes the rest (:mod:`formulations.solvers.safe_bounds`). HiGHS's own
@@ -283,32 +212,21 @@ def solve_rounds(
 
     Parameters
     ----------
-    problems
-        One per round; the same sites, static copies and capacities.
-    copying
-        Cost of creating one copy, >= 0, in the unit of the objective.
-    before
-        Dynamic copies before the first round; None: no copies.
+    problem
+        The question.
     time_limit
-        Seconds; the best schedule so far, with the bound so far, when they have passed, or at
-        Ctrl-C.
+        Seconds; the best copies so far, with the bound so far, when they have passed, or at Ctrl-C.
 
     Raises
     ------
-    InputError
-        For no rounds, or rounds that do not fit together.
     SolverError
         When HiGHS's objective is not the evaluator's.
     """
-    number(copying, "copying")
-    _check(problems)
-    start = problems[0].none if before is None else before
     deadline = time.perf_counter() + time_limit
-    model = _model(problems, copying, start)
-    copies = np.zeros(model.column.shape, dtype=bool)
-    base = sum(base_cost(problem) for problem in problems)
+    model = _model(problem)
+    copies, base = problem.none, base_cost(problem)
     if not len(model.program.cost):
-        return Schedule(copies, base, base, status_of(True, base, base), ())
+        return ReplicationPlan.of(problem, copies, "milp", bound=base)
     relaxed = _relaxed(model)
     outcome = run_highs(model.program, Guard(deadline=deadline))
     if outcome.verdict is Verdict.INFEASIBLE:
@@ -318,9 +236,8 @@ def solve_rounds(
         notes.append("nothing found in time: no copies")
     else:
         copies = model.copies(outcome.values)
-        found = schedule_cost(problems, copies, copying, start)
-        check_objective(outcome, model.scale, found, base)
-    cost = schedule_cost(problems, copies, copying, start)
+        check_objective(outcome, model.scale, evaluate(problem, copies).cost, base)
+    cost = evaluate(problem, copies).cost
     bound = max(relaxed.bound, 0.0)  # rounding down may have gone below 0, which no cost does
     target = cost * (1 - OPTIMALITY_TOLERANCE / 2)
     if outcome.verdict is Verdict.STOPPED:
@@ -328,33 +245,9 @@ def solve_rounds(
     elif bound < target:
 
         def judge(values: FloatArray) -> bool:
-            return schedule_cost(problems, model.copies(values), copying, start) >= target
+            return evaluate(problem, model.copies(values)).cost >= target
 
         proof = prove_by_branching(model.program, target * model.scale, judge, deadline=deadline)
         bound = max(bound, proof.bound / model.scale * (1 - 1e-15))
         notes.append(f"proven on safe bounds, {proof.nodes} nodes, {proof.open} left open")
-    bound = min(bound, cost)
-    return Schedule(copies, cost, bound, status_of(True, cost, bound), tuple(notes))
-
-
-def _check(problems: Sequence[ReplicationProblem]) -> None:
-    if not problems:
-        raise InputError("no rounds", field="problems", expected="at least one")
-    first = problems[0]
-    for turn, problem in enumerate(problems):
-        if not (
-            np.array_equal(problem.static, first.static)
-            and np.array_equal(problem.capacity, first.capacity)
-        ):
-            raise InputError(
-                "static copies or capacities differ from those of round 0",
-                field=f"problems[{turn}]", expected="the same in all rounds",
-            )  # fmt: skip
-
-
-def solve_milp(problem: ReplicationProblem, *, time_limit: float = math.inf) -> ReplicationPlan:
-    """Solve one round, and prove the answer; see :func:`solve_rounds`."""
-    found = solve_rounds([problem], time_limit=time_limit)
-    return ReplicationPlan.of(
-        problem, found.copies[0], "milp", bound=found.bound, notes=found.notes
-    )
+    return ReplicationPlan.of(problem, copies, "milp", bound=min(bound, cost), notes=tuple(notes))

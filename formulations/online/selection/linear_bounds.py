@@ -35,9 +35,6 @@ from formulations.solvers.linear_program import Builder
 from placement.online.selection import ServerSamplePath, Window, cut
 from placement.support.checks import FloatArray
 
-__all__ = ["Fluid", "fluid_bound", "path_bound"]
-
-
 _GOLDEN = (5**0.5 - 1) / 2
 _NARROWINGS = 5
 _DRAIN = 1.25

@@ -36,8 +36,6 @@ from placement.support.checks import FloatArray
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Optimum", "Order", "solve"]
-
 Order = Literal["any", "fcfs"]
 
 

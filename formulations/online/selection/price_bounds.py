@@ -25,19 +25,6 @@ from placement.errors import InputError, SolverError
 from placement.online.selection import Ticks, Window
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = [
-    "Option",
-    "Priced",
-    "ServerTimePrices",
-    "ascend",
-    "check_width",
-    "incumbent",
-    "latest_starts",
-    "options",
-    "price",
-    "segments",
-]
-
 _ROUNDING = 1e-9
 """The bound is lowered by this much, relatively: more than floating point can lose."""
 

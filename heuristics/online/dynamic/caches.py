@@ -10,8 +10,6 @@ import numpy as np
 from placement.errors import InputError
 from placement.online.dynamic.cache_simulator import Cache
 
-__all__ = ["NAMES", "ArcCache", "cache_maker"]
-
 
 class _HeldKeys:
     """Cache that evicts the key that a rule picks from all, least recently used first."""

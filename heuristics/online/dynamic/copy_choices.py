@@ -29,16 +29,6 @@ from placement.online.dynamic.replication_problem import (
 from placement.online.dynamic.vote_counting import CopySet, most_voted, vote_rates
 from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
-__all__ = [
-    "VoteRun",
-    "greedy",
-    "heuristic_costs",
-    "local_saving",
-    "local_topk",
-    "popular_lists",
-    "run_votes",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class VoteRun:

@@ -19,25 +19,6 @@ from placement.online.selection import ServerSamplePath
 from placement.online.simulation import check_fields, spawn_streams
 from placement.support.checks import FloatArray, flag, instance_of, number, text
 
-__all__ = [
-    "C3",
-    "DynamicSnitch",
-    "EarliestCompletion",
-    "Hedged",
-    "LeastOutstanding",
-    "LeastResponseTime",
-    "LimiterRules",
-    "NearestReplica",
-    "Oracle",
-    "Policy",
-    "RandomChoice",
-    "RoundRobin",
-    "Tie",
-    "TwoChoices",
-    "WeightedResponseTime",
-    "comparison",
-]
-
 Tie = Literal["ring", "random"]
 """Order of replicas that tie: the first of the group, or one drawn per read."""
 

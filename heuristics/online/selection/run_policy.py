@@ -14,8 +14,6 @@ from placement.errors import InputError, UnsupportedError
 from placement.online.selection import LoadGenerators, SelectionRun, ServerSamplePath, Window
 from placement.support.checks import FloatArray, IntArray, instance_of
 
-__all__ = ["compiled_available", "play", "run"]
-
 
 def compiled_available() -> bool:
     """Return whether the event loop was built and can be imported."""

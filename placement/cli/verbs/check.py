@@ -1,16 +1,33 @@
-"""``placement check``: prove again what a plan claims, from the certificate in its file."""
+"""``placement check``: prove again what a plan claims; score a configuration."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json, add_progress, add_work
-from placement.cli.page import print_page
-from placement.cli.plan_output import print_json
+from placement.cli.dispatch import add_parts, run_part
+from placement.cli.options import (
+    Switch,
+    add_configuration,
+    add_json,
+    add_options,
+    add_output,
+    add_progress,
+    add_work,
+)
+from placement.cli.output import check_target, show_plan, show_result
+from placement.cli.problem_options import (
+    apply_measures,
+    check_present,
+    instance_from,
+    names,
+    problem_from,
+)
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,13 +35,19 @@ if TYPE_CHECKING:
     from placement.proof.certificate_check import CheckResult
     from placement.quorumstore import QuorumPlan
 
-__all__ = ["add_parser", "run"]
+
+run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its parts."""
+    add_parts(verbs, "check", _add_plan, _add_configuration)
+
+
+def _add_plan(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
-        "check",
+        "plan",
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
@@ -39,19 +62,38 @@ def add_parser(verbs: Subparsers) -> None:
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
     )
     add_work(parser)
-    parser.add_argument(
-        "--again",
-        action="store_true",
-        help="repeat the search of exact in place of a check of the certificate: for a plan whose "
-        "certificate would be too large",
-    )
+    add_options(parser,
+        Switch("--again", "", "repeat the search of exact in place of a check of the "
+            "certificate: for a plan whose certificate would be too large"),
+    )  # fmt: skip
     add_progress(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
+    add_json(parser, tables=False)
+    parser.set_defaults(run=_run_plan)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run_plan(args: argparse.Namespace) -> int:
     """Check the certificate and print the proven statement."""
+    from placement.errors import CertificateError
+
+    try:
+        checked = _check(args)
+    except CertificateError as flaw:
+        checked = _Checked({"proved": False, "flaw": str(flaw)}, f"refused: {flaw}", holds=False)
+    show_result(args, lambda: checked.document, lambda: checked.text)
+    return exits.FOUND if checked.holds else exits.INFEASIBLE
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Result of a check: for JSON, in a sentence, and whether the claim holds."""
+
+    document: Mapping[str, object]
+    text: str
+    holds: bool = True
+
+
+def _check(args: argparse.Namespace) -> _Checked:
+    """Check the file; CertificateError for a certificate that proves nothing."""
     from placement.errors import CertificateError
     from placement.fleet.fleet_tables import is_fleet_file
     from placement.io.plan_file import load_any_plan
@@ -64,21 +106,18 @@ def run(args: argparse.Namespace) -> int:
     plan = load_any_plan(args.plan, work=args.work)
     if not isinstance(plan, Plan):
         _only_certificates(args, "a quorum store")
-        return _quorum_plan(plan, args)
+        return _quorum_plan(plan, args.work)
     if args.again:
         return _searched_again(plan, args)
     evaluated = plan.problem.objective.unproven(plan)
     if evaluated is not None:
-        return _not_proved(*evaluated, args)
+        return _not_proved(*evaluated)
     try:
         checked = check_certificate(plan, work=args.work)
     except CertificateError as flaw:
         more = "" if plan.certified else "; --again repeats the search"
-        return _refused(f"{flaw}{more}", args)
-    if not plan.found:
-        return _none(plan, checked, args)
-    _proved(plan, checked, args)
-    return exits.FOUND
+        raise CertificateError(f"{flaw}{more}") from None
+    return _proved(plan, checked) if plan.found else _none(plan, checked)
 
 
 def _only_certificates(args: argparse.Namespace, what: str) -> None:
@@ -87,106 +126,92 @@ def _only_certificates(args: argparse.Namespace, what: str) -> None:
         raise InputError(
             f"the search is not repeated for the plan of {what}",
             field="--again",
-            expected="a plan that solve or contingency leader wrote; or no --again",
+            expected="a plan that solve wrote; or no --again",
         )
 
 
-def _searched_again(plan: Plan, args: argparse.Namespace) -> int:
+def _searched_again(plan: Plan, args: argparse.Namespace) -> _Checked:
     """Answer the question of a plan once more, and compare the value and the bound."""
-    from placement.cli.progress_line import progress_of
+    from placement.cli.output import progress_of
+    from placement.io.formats.document import finite
     from placement.methods.registry import solve
     from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     problem, objective = plan.problem, plan.problem.objective
     with progress_of(args, problem) as line:
         second = solve(problem, "exact", settings={"certificate": False}, progress=line)
-    close = 1 - OPTIMALITY_TOLERANCE
+    close, unit = 1 - OPTIMALITY_TOLERANCE, objective.unit(problem)
     holds = second.status is Status.INFEASIBLE and not plan.found
     if plan.found and second.status is Status.OPTIMAL:
         holds = plan.objective * close <= second.bound
-    flaw = "" if holds else f"the second search ended with: {second.status.value}"
-    if plan.found and second.found and second.objective < plan.objective * close:
-        better = objective.in_ms(problem, second.objective)
-        mine = objective.in_ms(problem, plan.objective)
-        unit = objective.unit(problem)
-        flaw = f"a second search finds {better:.6f} {unit}; this plan has {mine:.6f} {unit}"
-    if args.json:
-        print_json(
-            {
-                "searched_again": True,
-                "holds": holds,
-                "method": second.method,
-                "bound": second.bound if math.isfinite(second.bound) else None,
-                "score": plan.objective if plan.found else None,
-                **({} if holds else {"flaw": flaw}),
-            }
-        )
-    elif not holds:
-        print_page(f"not proved: {flaw}")
-    else:
-        what = "no configuration obeys all constraints"
-        if plan.found:
-            value = objective.headline(problem).lower() or "mean latency"
-            least, mine = (objective.in_ms(problem, x) for x in (second.bound, plan.objective))
-            unit = objective.unit(problem)
-            what = f"no configuration has a {value} below {least:.6f} {unit}; this plan has "
-            what += f"{mine:.6f} {unit}"
-        print_page(
-            f"searched again: {what}\n        (by {second.method} in {second.seconds:.3g} s; a "
-            "certificate would be checked apart from the search)"
-        )
-    return exits.FOUND if holds else exits.INFEASIBLE
+    document: dict[str, object] = {
+        "searched_again": True, "holds": holds, "method": second.method,
+        "bound": finite(second.bound), "score": plan.objective if plan.found else None,
+    }  # fmt: skip
+    if not holds:
+        flaw = f"the second search ended with: {second.status.value}"
+        if plan.found and second.found and second.objective < plan.objective * close:
+            better, mine = (objective.in_ms(problem, x.objective) for x in (second, plan))
+            flaw = f"a second search finds {better:.6f} {unit}; this plan has {mine:.6f} {unit}"
+        return _Checked({**document, "flaw": flaw}, f"not proved: {flaw}", holds=False)
+    what = "no configuration obeys all constraints"
+    if plan.found:
+        value = objective.headline(problem).lower() or "mean latency"
+        least, mine = (objective.in_ms(problem, x) for x in (second.bound, plan.objective))
+        what = f"no configuration has a {value} below {least:.6f} {unit}; this plan has "
+        what += f"{mine:.6f} {unit}"
+    how = f"by {second.method} in {second.seconds:.3g} s; a certificate would be checked apart from"
+    return _Checked(document, f"searched again: {what}\n        ({how} the search)")
 
 
-def _fleet(args: argparse.Namespace) -> int:
+def _fleet(args: argparse.Namespace) -> _Checked:
     """Prove the bound of a fleet again, and every limit of its plan."""
-    from placement.errors import CertificateError
     from placement.io.fleet_plan_file import check_fleet_file
 
-    try:
-        checked = check_fleet_file(args.plan, work=args.work)
-    except CertificateError as flaw:
-        return _refused(str(flaw), args)
+    checked = check_fleet_file(args.plan, work=args.work)
     found, planned = math.isfinite(checked.bound), not math.isnan(checked.value)
     if not planned and checked.bound == -math.inf:
         held = f"the file holds the question of {checked.databases:,} databases and no plan"
-        return _not_proved(held, "the search found nothing and proved nothing", args)
-    if args.json:
-        print_json(
-            {
-                "proved": True,
-                "status": "feasible" if planned else "unknown" if found else "infeasible",
-                "bound": checked.bound if found else None,
-                "value": checked.value if planned else None,
-                "gap": checked.gap if planned else None,
-                "databases": checked.databases,
-                "limits": checked.rows,
-                "events": checked.events,
-                "bounds": checked.bounds,
-                "oversize": list(checked.unplaced),
-            }
-        )
-        return exits.FOUND
+        return _not_proved(held, "the search found nothing and proved nothing")
+    document = {
+        "proved": True,
+        "status": "feasible" if planned else "unknown" if found else "infeasible",
+        "bound": checked.bound if found else None,
+        "value": checked.value if planned else None,
+        "gap": checked.gap if planned else None,
+        "databases": checked.databases,
+        "limits": checked.rows,
+        "events": checked.events,
+        "bounds": checked.bounds,
+        "oversize": list(checked.unplaced),
+    }
     what = "no plan of the fleet is within all limits"
     if checked.unplaced:
         what = f"{checked.unplaced[0]} fits no sites, even alone"
     if found:
         what = f"no plan of the fleet is below {checked.bound:,.6g} ms·operations; "
+        gap = f"this plan has {checked.value:,.6g}, a gap of {100 * checked.gap:.3g} %"
+        what += gap if planned else "the search found none"
+    if checked.whole_bound > checked.bound:
         what += (
-            "the search found none"
-            if not planned
-            else (f"this plan has {checked.value:,.6g}, a gap of {100 * checked.gap:.3g} %")
+            f"; the file says that none is below {checked.whole_bound:,.6g}, by an integer program "
+            "over all configurations, which is not run again"
         )
-    print_page(
-        f"proved: {what}\n        ({checked.databases:,} databases and {checked.rows:,} shared "
-        f"limits; {checked.events:,} steps and {checked.bounds:,} bounds computed again in exact "
-        "integers)"
-    )
-    return exits.FOUND
+    how = f"{checked.databases:,} databases and {checked.rows:,} shared limits; "
+    return _Checked(document, _stated(what, how + _steps(checked.events, checked.bounds)))
 
 
-def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
-    """Return the sentence that states the proved bound of the plan."""
+def _stated(what: str, how: str) -> str:
+    """Return a proven statement, and how it was proven."""
+    return f"proved: {what}\n        ({how})"
+
+
+def _steps(events: int, bounds: int) -> str:
+    return f"{events:,} steps and {bounds:,} bounds computed again in exact integers"
+
+
+def _proved(plan: Plan, checked: CheckResult) -> _Checked:
+    """State the proved bound of the plan."""
     problem, objective = plan.problem, plan.problem.objective
     value = objective.headline(problem).lower() or "mean latency"
     added = ["the weighed cost"] if problem.cost_weight else []
@@ -194,122 +219,106 @@ def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
         added.append("the price of the move")
     if added:
         value = f"sum of {value} and {' and '.join(added)}"
-    least = objective.in_ms(problem, checked.bound)
-    normal = checked.normal_bound
-    if args.json:
-        document: dict[str, object] = {
-            "proved": True,
-            "bound": checked.bound,
-            "score": checked.score,
-            "mean_latency_ms": plan.mean_latency,
-            "leaders": checked.leaders,
-            "events": checked.events,
-            "bounds": checked.bounds,
-        }
-        if objective.describe():
-            document["objective"] = objective.describe()
-        if normal is not None:
-            document["normal_bound"] = normal
-        print_json(document)
-        return
-    leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
-    words, unit = objective.describe(), objective.unit(problem)
+    normal, words, unit = checked.normal_bound, objective.describe(), objective.unit(problem)
+    document = {
+        "proved": True,
+        "bound": checked.bound,
+        "score": checked.score,
+        "mean_latency_ms": plan.mean_latency,
+        "leaders": checked.leaders,
+        "events": checked.events,
+        "bounds": checked.bounds,
+        **({"objective": words} if words else {}),
+        **({} if normal is None else {"normal_bound": normal}),
+    }
+    least, mine = (objective.in_ms(problem, x) for x in (checked.bound, checked.score))
     among = f" ({words})" if words and not words.lower().startswith(value) else ""
-    print_page(
-        f"proved: no configuration has a {value} below {least:.6f} {unit}{among}; this plan has "
-        f"{objective.in_ms(problem, checked.score):.6f} {unit}"
-    )
+    what = f"no configuration has a {value} below {least:.6f} {unit}{among}; this plan has "
+    what += f"{mine:.6f} {unit}"
     if normal is not None:
-        rate = problem.demand.operations
-        print_page(
-            "        of those that are as good, none has a normal mean latency below "
-            f"{normal / rate:.6f} ms; this plan has {plan.mean_latency:.6f} ms"
+        what += (
+            "\n        of those that are as good, none has a normal mean latency below "
+            f"{normal / problem.demand.operations:.6f} ms; this plan has {plan.mean_latency:.6f} ms"
         )
-    print_page(
-        f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
-        "exact integers)"
-    )
+    leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
+    return _Checked(document, _stated(what, f"{leaders}; {_steps(checked.events, checked.bounds)}"))
 
 
-def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
+def _none(plan: Plan, checked: CheckResult) -> _Checked:
     """Say that there is no plan, and how that was shown."""
-    if args.json:
-        print_json({"proved": True, "status": plan.status.value, "leaders": checked.leaders})
-        return exits.FOUND
     how = f"the sites that fit were counted for all {checked.leaders} possible leaders"
     if checked.bounds:
-        how = (
-            f"{checked.leaders} leaders; {checked.events} steps and {checked.bounds} bounds "
-            "computed again in exact integers"
-        )
-    print_page(f"proved: no configuration obeys all constraints\n        ({how})")
-    return exits.FOUND
+        how = f"{checked.leaders} leaders; {_steps(checked.events, checked.bounds)}"
+    document = {"proved": True, "status": plan.status.value, "leaders": checked.leaders}
+    return _Checked(document, _stated("no configuration obeys all constraints", how))
 
 
-def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
+def _quorum_plan(plan: QuorumPlan, work: int) -> _Checked:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
-    from placement.errors import CertificateError
+    from placement.io.formats.document import finite
     from placement.quorumstore.refutation_tree import prove_bound, replay
     from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-        return _not_proved(
-            held, f"the file claims no proof: its status is {plan.status.value}", args
-        )
+        return _not_proved(held, f"the file claims no proof: its status is {plan.status.value}")
     bound = plan.bound if plan.status is Status.OPTIMAL else math.inf
-    try:
-        if plan.certificate is None:
-            proof = prove_bound(plan.problem, bound, work=args.work)
-        else:
-            proof = replay(plan.problem, bound, plan.certificate, work=args.work)
-    except CertificateError as error:
-        return _refused(str(error), args)
+    if plan.certificate is None:
+        proof = prove_bound(plan.problem, bound, work=work)
+    else:
+        proof = replay(plan.problem, bound, plan.certificate, work=work)
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     if proof.least < below:
         flaw = f"a configuration has the value {proof.least:.6f}, below the bound {bound:.6f}"
-        return _not_proved(held, flaw, args)
-    if args.json:
-        print_json(
-            {
-                "proved": True,
-                "status": plan.status.value,
-                "bound": bound if math.isfinite(bound) else None,
-                "sets": proof.sets,
-                "by_rules": proof.by_rules,
-                "by_normal": proof.by_normal,
-                "by_losses": proof.by_losses,
-                "evaluated": proof.evaluated,
-                "bounds": proof.bounds,
-            }
-        )
-        return exits.FOUND
+        return _not_proved(held, flaw)
+    counts = {
+        "sets": proof.sets,
+        "by_rules": proof.by_rules,
+        "by_normal": proof.by_normal,
+        "by_losses": proof.by_losses,
+        "evaluated": proof.evaluated,
+        "bounds": proof.bounds,
+    }
+    document = {"proved": True, "status": plan.status.value, "bound": finite(bound), **counts}
     what = "no configuration obeys all rules and limits"
     if plan.status is Status.OPTIMAL:
         what = f"no configuration has a value below {bound:.6f}; this plan has {plan.value:.6f}"
     steps = f"; {proof.bounds:,} bounds of the certificate computed again" if plan.certified else ""
-    print_page(
-        f"proved: {what}\n        ({proof.sets:,} replica sets with quorums: {proof.by_rules:,} "
-        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, "
-        f"{proof.by_losses:,} after a loss, {proof.evaluated:,} were evaluated with all "
-        f"losses{steps})"
+    how = (
+        f"{proof.sets:,} replica sets with quorums: {proof.by_rules:,} break the rules, "
+        f"{proof.by_normal:,} are beyond the limits in normal operation, {proof.by_losses:,} after "
+        f"a loss, {proof.evaluated:,} were evaluated with all losses{steps}"
     )
-    return exits.FOUND
+    return _Checked(document, _stated(what, how))
 
 
-def _refused(flaw: str, args: argparse.Namespace) -> int:
-    """Return the sentence that states the fault of a certificate."""
-    if args.json:
-        print_json({"proved": False, "flaw": flaw})
-    else:
-        print_page(f"refused: {flaw}")
-    return exits.INFEASIBLE
+def _not_proved(held: str, flaw: str) -> _Checked:
+    """Return the result without a certificate: only the plan itself was recomputed."""
+    document = {"proved": False, "flaw": flaw, "evaluated": held}
+    return _Checked(document, f"checked: {held}\nnot proved: {flaw}", holds=False)
 
 
-def _not_proved(held: str, flaw: str, args: argparse.Namespace) -> int:
-    """Return the sentence for a plan without certificate: only the plan itself was recomputed."""
-    if args.json:
-        print_json({"proved": False, "flaw": flaw, "evaluated": held})
-    else:
-        print_page(f"checked: {held}\nnot proved: {flaw}")
-    return exits.INFEASIBLE
+def _add_configuration(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "configuration",
+        help="score a configuration of your own",
+        description="Compute the latency of a configuration, and check it against constraints.",
+    )
+    add_configuration(parser)
+    add_output(parser, plan=True)
+    parser.set_defaults(run=_run_configuration)
+
+
+def _run_configuration(args: argparse.Namespace) -> int:
+    """Evaluate, write, print."""
+    from placement.api import evaluate
+
+    check_target(args)
+    instance = instance_from(args)
+    known = instance.sites
+    problem = apply_measures(problem_from(args, instance, configuration=True), args)
+    check_present(problem, args)
+    replicas, voters = names(args.replicas, known), names(args.voters, known)
+    plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)
+    return show_plan(plan, args)

@@ -1,101 +1,90 @@
-"""``placement compare``: several methods on one question, side by side."""
+"""``placement compare``: methods, protocols, numbers of replicas, and fronts."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.question_options import add_question, question_from
-from placement.cli.options import add_limits, instance_from, limits_from
-from placement.cli.progress_line import progress_of
-from placement.cli.table_output import (
+from placement.cli.dispatch import add_parts, run_part
+from placement.cli.options import (
+    GONE,
+    Switch,
+    add_gone,
+    add_options,
+    add_progress,
+    add_sizes,
+    ask,
+    limits_from,
+    settings_from,
+)
+from placement.cli.output import (
+    Columns,
+    Row,
     add_table_output,
     cell,
     check_table_targets,
+    columns_text,
     exit_code_of,
+    progress_of,
     records,
     show_table,
 )
+from placement.cli.problem_options import instance_from, question_from, question_of_sizes
 from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
-__all__ = ["TIME_LIMIT", "add_parser", "run"]
+    from placement.problem import Problem
+
+
+run = run_part
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its parts."""
+    add_parts(verbs, "compare", _add_methods, _add_protocols, _add_sizes, _add_fronts)
+
 
 TIME_LIMIT = 60.0
 """Seconds of each method by default: some prove a question in minutes that another does at once."""
 
 
-def add_parser(verbs: Subparsers) -> None:
+def _add_methods(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
-        "compare",
+        "methods",
         help="run several methods and show gap, bound and seconds",
         description="Run several methods on one question. The gap of each is measured against the "
         "best bound that any of them proved; a method that refuses the question has a row with "
-        "the reason. With "
-        "--protocols: one question under several commit protocols, each with its own best sites.",
+        "the reason.",
     )
-    add_question(parser)
+    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
     group = parser.add_argument_group("methods")
     group.add_argument(
-        "--methods",
-        action="append",
-        type=types.names,
-        metavar="NAMES",
-        help="methods, separated by commas (default: all; placement methods lists them)",
-    )
-    group.add_argument(
-        "--protocols",
-        action="append",
-        type=types.names,
-        metavar="NAMES",
-        help="compare commit protocols in place of methods, for example raft,leases,epaxos:multi=2 "
-        "(placement protocols lists them)",
-    )
-    sites = group.add_mutually_exclusive_group()
-    sites.add_argument(
-        "--each-optimal",
-        action="store_true",
-        help="each protocol on its own best sites, and on the best sites of the first protocol "
-        "(default)",
-    )
-    sites.add_argument(
-        "--same-sites",
-        action="store_true",
-        help="all protocols on the best sites of the first protocol",
-    )
-    add_limits(group, each=("each method or protocol", TIME_LIMIT))
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="METHOD.NAME=VALUE",
-        help="setting of one method (placement methods NAME lists them)",
-    )
+        "--methods", action="append", type=types.names, metavar="NAMES",
+        help="methods, separated by commas (default: all; placement show methods lists them)",
+    )  # fmt: skip
+    each = f"most seconds of each method (default {TIME_LIMIT:g})"
+    own = {"time_limit": each, "set": "METHOD.NAME=VALUE: setting of one method, or a key"}
+    add_progress(ask(parser, "method", leave=("method",), title="limits", helps=own))
     add_table_output(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run_methods, time_limit=TIME_LIMIT)
+    add_gone(parser, {**GONE, "--protocols": "placement compare protocols"})
 
 
-def run(args: argparse.Namespace) -> int:
+def _run_methods(args: argparse.Namespace) -> int:
     """Compare, write, print."""
     from placement.analysis.compare_methods import compare
+    from placement.io.formats.document import finite
 
     check_table_targets(args)
-    if args.protocols is not None:
-        return _run_protocols(args)
-    for option in ("same_sites", "each_optimal"):
-        if vars(args)[option]:
-            raise InputError(
-                "only protocols are compared on the same sites",
-                field=f"--{option.replace('_', '-')}",
-                expected="--protocols together with it",
-            )
-    settings = _settings(args)
+    settings = _methods_settings(args)
     problem = question_from(args, instance_from(args))
     names = None
     if args.methods:
@@ -111,33 +100,102 @@ def run(args: argparse.Namespace) -> int:
     document = {
         "problem": table.attrs["problem"],
         "operations": table.attrs["operations"],
-        "best_bound": _finite(table.attrs["best_bound"]),
+        "best_bound": finite(table.attrs["best_bound"]),
         "methods": records(table),
     }
-    show_table(table, args, document=document, text=_text(table))
+    show_table(table, args, document=document, text=_methods_text(table))
     return exit_code_of(table["status"], table["reason"].tolist())
+
+
+def _methods_settings(args: argparse.Namespace) -> dict[str, dict[str, object]]:
+    settings: dict[str, dict[str, object]] = {}
+    for text in args.set:
+        name, equals, value = text.partition("=")
+        method, dot, setting = name.strip().partition(".")
+        if not equals or not dot or not method or not setting:
+            raise InputError(
+                "not a setting", field="--set", value=text, expected="METHOD.NAME=VALUE"
+            )
+        if setting in settings.setdefault(method, {}):
+            raise InputError("set twice", field="--set", value=name.strip(), expected="once")
+        settings[method][setting] = value
+    return settings
+
+
+def _methods_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+
+    # With money in the objective a bound is on more than latency, and no mean; one on a percentile
+    # or another measure is in its unit already.
+    own = table.attrs["kind"] == "measures"
+    tail = str(table.attrs["minimised"]) if own else ""
+    money = not tail and bool((table["objective"] > table["score"]).any())
+    scale = 1.0 if money or tail else table.attrs["operations"]
+
+    def gap(row: Row) -> str:
+        shown = cell(100 * row["gap"], 2)
+        return shown if shown == "–" else f"{shown} %"
+
+    columns: Columns = [("method", "method", 0), ("status", "status", 0)]
+    columns += [(tail, "objective", 1)] if tail else []
+    unit = tail.split()[-1] if tail else "ms"
+    columns += [
+        ("mean ms", "mean_latency", 3),
+        ("gap", gap, 2),
+        ("bound, objective" if money else f"bound {unit}", lambda row: row["bound"] / scale, 3),
+        ("seconds", "seconds", 3),
+        ("leader", "leader", 0),
+    ]
+    said = wrap("gap: to the best bound that any method proved; bound: the method's own")
+    asked = wrap(escape(str(table.attrs["problem"])))
+    lines = [asked, "", columns_text(table, columns), "", said]
+    return "\n".join([*lines, *_reasons(table, lambda row: str(row["method"]))])
+
+
+def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
+    """Return a line for each row that says why it has no plan."""
+    from placement.text import escape, wrap
+
+    found = [row for row in table.to_dict("records") if row["reason"]]
+    return [
+        wrap(f"{escape(name(row))}: {escape(str(row['reason']))}", indent="  ") for row in found
+    ]
+
+
+def _add_protocols(verbs: Subparsers) -> None:
+    """Add the part."""
+    parser = verbs.add_parser(
+        "protocols",
+        help="one question under several commit protocols, each with its own best sites",
+        description="Solve one question under several commit protocols, each on its own best "
+        "sites and on the best sites of the first one.",
+    )
+    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
+    group = parser.add_argument_group("protocols")
+    add_options(group,
+        Switch("--protocols", "NAMES", "protocols, for example raft,leases,epaxos:multi=2 "
+            "(placement show protocols)", types.names, several=True, required=True),
+        Switch("--same-sites", "", "all protocols on the best sites of the first one"),
+    )  # fmt: skip
+    each = f"most seconds of each protocol (default {TIME_LIMIT:g})"
+    add_progress(ask(parser, "method", leave=("set",), helps={"time_limit": each}))
+    add_table_output(parser)
+    parser.set_defaults(run=_run_protocols, time_limit=TIME_LIMIT)
 
 
 def _run_protocols(args: argparse.Namespace) -> int:
     """Compare protocols, write, print."""
     from placement.analysis.compare_methods import compare_protocols
 
-    methods = [part for text in args.methods or () for part in text.split(",") if part.strip()]
-    for option, given in (("--methods", methods[1:]), ("--set", args.set)):
-        if given:
-            raise InputError(
-                "protocols are compared with one method as it is",
-                field=option,
-                value=given[0],
-                expected=f"no {option}" if option == "--set" else "one method",
-            )
+    check_table_targets(args)
+
     problem = question_from(args, instance_from(args))
     with progress_of(args, problem) as line:
         table = compare_protocols(
             problem,
             protocol_names(args.protocols),
             same_sites=args.same_sites,
-            method=methods[0].strip() if methods else "exact",
+            method=args.method,
             **limits_from(args),
             progress=None if line is None else lambda _, report: line(report),
         )
@@ -167,111 +225,236 @@ def protocol_names(given: Sequence[str]) -> list[str]:
 
 def _protocols_text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
-    from placement.text import table as text_table
 
-    rows = [
-        [
-            str(row["protocol"]),
-            str(row["status"]),
-            cell(row["mean_latency"], 3),
-            cell(row["reads"], 3),
-            cell(row["writes"], 3),
-            *([] if table.attrs["same_sites"] else [cell(row["on_first"], 3)]),
-            cell(row["seconds"], 3),
-            "–" if not row["replicas"] else str(row["leader"] or "none"),
-        ]
-        for row in table.to_dict("records")
+    first, same = table.attrs["first"], table.attrs["same_sites"]
+    columns: Columns = [
+        ("protocol", "protocol", 0),
+        ("status", "status", 0),
+        ("mean ms", "mean_latency", 3),
+        ("reads", "reads", 3),
+        ("writes", "writes", 3),
+        *([] if same else [("elsewhere", "on_first", 3)]),
+        ("seconds", "seconds", 3),
+        ("leader", lambda row: row["replicas"] and (row["leader"] or "none"), 0),
     ]
-    first = table.attrs["first"]
-    other = [] if table.attrs["same_sites"] else ["elsewhere"]
-    lines = [
-        wrap(escape(str(table.attrs["problem"]))),
-        "",
-        text_table(
-            ["protocol", "status", "mean ms", "reads", "writes", *other, "seconds", "leader"], rows
-        ),
-        "",
-    ]
-    if first is not None and table.attrs["same_sites"]:
-        lines.append(wrap(f"all on the replicas that are best under {escape(str(first))}"))
-    elif first is not None:
-        lines.append(
-            wrap(f"elsewhere: mean ms on the replicas that are best under {escape(str(first))}")
+    lines = [wrap(escape(str(table.attrs["problem"]))), "", columns_text(table, columns), ""]
+    if first is not None:
+        what = "all" if same else "elsewhere: mean ms"
+        lines.append(wrap(f"{what} on the replicas that are best under {escape(str(first))}"))
+    return "\n".join([*lines, *_reasons(table, lambda row: str(row["protocol"]))])
+
+
+def _add_sizes(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "sizes",
+        help="solve for many numbers of replicas and voters",
+        description="Solve for every number of replicas and voters, as in --replicas 3..9 "
+        "--voters 1,3,5, and show the gain of one more replica.",
+    )
+    add_sizes(parser)
+    add_table_output(parser)
+    parser.set_defaults(run=_run_sizes, of=None)
+
+
+def _run_sizes(args: argparse.Namespace) -> int:
+    """Sweep, write, print."""
+    from placement.analysis.sweep import sweep
+
+    check_table_targets(args)
+    problem, sizes, voters = question_of_sizes(args, instance_from(args))
+    with progress_of(args, problem) as line:
+        table = sweep(
+            problem,
+            replicas=sizes,
+            voters=voters,
+            method=args.method,
+            **limits_from(args),
+            progress=None if line is None else lambda _size, _voters, report: line(report),
+            settings=settings_from(args),
         )
-    lines += [
-        wrap(f"{escape(str(row['protocol']))}: {escape(str(row['reason']))}", indent="  ")
-        for row in table.to_dict("records")
-        if row["reason"]
-    ]
-    return "\n".join(lines)
+    document: dict[str, object] = {
+        "objective": table.attrs["objective"],
+        "method": args.method,
+        "cells": records(table),
+    }
+    show_table(table, args, document=document, text=_sweep_text(table))
+    return exit_code_of(table["status"])
 
 
-def _settings(args: argparse.Namespace) -> dict[str, dict[str, object]]:
-    settings: dict[str, dict[str, object]] = {}
-    for text in args.set:
-        name, equals, value = text.partition("=")
-        method, dot, setting = name.strip().partition(".")
-        if not equals or not dot or not method or not setting:
-            raise InputError(
-                "not a setting", field="--set", value=text, expected="METHOD.NAME=VALUE"
-            )
-        if setting in settings.setdefault(method, {}):
-            raise InputError("set twice", field="--set", value=name.strip(), expected="once")
-        settings[method][setting] = value
-    return settings
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
-
-
-def _text(table: pd.DataFrame) -> str:
+def _sweep_text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
-    from placement.text import table as text_table
 
-    # With money in the objective a bound is on more than latency, and no mean; one on a percentile
-    # or another measure is in its unit already.
-    own = table.attrs["kind"] in ("percentile", "measures")
-    tail = str(table.attrs["minimised"]) if own else ""
-    money = not tail and bool((table["objective"] > table["score"]).any())
-    scale = 1.0 if money or tail else table.attrs["operations"]
-    rows = []
-    for row in table.to_dict("records"):
-        gap = cell(100 * row["gap"], 2)
-        rows.append(
-            [
-                str(row["method"]),
-                str(row["status"]),
-                *([cell(row["objective"], 1)] if tail else []),
-                cell(row["mean_latency"], 3),
-                gap if gap == "–" else f"{gap} %",
-                cell(row["bound"] / scale, 3),
-                cell(row["seconds"], 3),
-                cell(row["leader"] or None),
-            ]
-        )
+    objective = str(table.attrs["objective"])
+    columns: Columns = [
+        ("replicas", "replicas", 0),
+        ("voters", "voters", 0),
+        ("status", "status", 0),
+        ("mean ms", "mean_latency", 3),
+        *([("value ms", "value", 3)] if objective else []),
+        ("gain ms", "gain", 3),
+        ("gain %", "gain_percent", 1),
+        ("gap %", lambda row: 100 * row["gap"], 2),
+        ("seconds", "seconds", 2),
+        *([("cost", "cost", 2)] if table["cost"].notna().any() else []),
+        ("leader", "leader", 0),
+    ]
+    saved = "value" if objective else "latency"
     lines = [
-        wrap(f"{escape(str(table.attrs['problem']))}"),
+        columns_text(table, columns),
         "",
-        text_table(
-            [
-                "method",
-                "status",
-                *([tail] if tail else []),
-                "mean ms",
-                "gap",
-                "bound, objective" if money else f"bound {tail.split()[-1] if tail else 'ms'}",
-                "seconds",
-                "leader",
-            ],
-            rows,
-        ),
-        "",
-        wrap("gap: to the best bound that any method proved; bound: the method's own"),
+        *([wrap(f"value: {escape(objective)}, which is minimised")] if objective else []),
+        wrap(f"gain: {saved} saved by the last replica, against one fewer and as many voters"),
     ]
-    lines += [
-        wrap(f"{row['method']}: {escape(str(row['reason']))}", indent="  ")
-        for row in table.to_dict("records")
-        if row["reason"]
+    cells = _reasons(table, lambda row: f"{row['replicas']}/{cell(row['voters'])}")
+    return "\n".join([*lines, *cells])
+
+
+def _add_fronts(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "fronts",
+        help="find the plans that no other plan beats in both latency and cost",
+        description="Find every plan that no other plan beats in both latency and cost, "
+        "among numbers of replicas such as --replicas 3..7, and name the changes between them. "
+        "Needs prices, of the instance or by --prices.",
+    )
+    add_sizes(parser)
+    add_table_output(parser)
+    group = parser.add_argument_group("frontier")
+    group.add_argument(
+        "--points", type=types.whole(1), metavar="N",
+        help="largest number of solves of the frontier per number of voters (default: all)",
+    )  # fmt: skip
+    group.add_argument(
+        "--of", nargs=2, type=types.text, metavar="MEASURE",
+        help="two measures in place of the mean latency and the cost, such as cost 'p99(writes)'",
+    )  # fmt: skip
+    parser.set_defaults(run=_run_fronts)
+
+
+def _run_fronts(args: argparse.Namespace) -> int:
+    """Find the frontier, write, print."""
+    from placement.analysis.pareto_frontier import pareto
+
+    check_table_targets(args)
+    problem, sizes, voters = question_of_sizes(args, instance_from(args))
+    if args.of is not None:
+        return _of_measures(problem, sizes, voters, args)
+    with progress_of(args, problem) as line:
+        table = pareto(
+            problem,
+            replicas=sizes,
+            voters=voters,
+            method=args.method,
+            points=args.points,
+            **limits_from(args),
+            progress=None if line is None else lambda _, report: line(report),
+            settings=settings_from(args),
+        )
+    attrs = {str(name): value for name, value in table.attrs.items()}
+    document = {
+        "question": _fronts_question(problem, table),
+        **attrs,
+        "method": args.method,
+        "points": records(table),
+    }
+    show_table(table, args, document=document, text=_pareto_text(table))
+    if table.empty:
+        return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
+    return exit_code_of(table["status"])
+
+
+def _of_measures(
+    problem: Problem, sizes: Sequence[int], voters: Sequence[int] | None, args: argparse.Namespace
+) -> int:
+    """Find the front of two measures for a range of replicas, write, print."""
+    import pandas as pd
+
+    from placement.measures import read_measure
+    from placement.measures.limits import measure_front
+    from placement.measures.question import value_of_plan
+    from placement.methods.options import Options
+    from placement.problem import describe
+
+    one, other = (read_measure(text) for text in args.of)
+    if voters is not None and len(voters) > 1:
+        raise InputError(
+            "one number of voters goes with --of", field="--voters", value=voters, expected="one"
+        )
+    if args.plot is not None:
+        raise InputError("does not go with --of", field="--plot", value=args.plot, expected="none")
+    problem = problem.replace(replicas=(min(sizes), max(sizes)))
+    options = Options(**limits_from(args), settings=settings_from(args))
+    front, complete = measure_front(
+        problem, one, other, args.method, points=args.points, options=options
+    )
+    heads = [str(one), str(other)]
+    found = pd.DataFrame(
+        [
+            {
+                heads[0]: value_of_plan(plan, one),
+                heads[1]: value_of_plan(plan, other),
+                "mean_latency": plan.mean_latency,
+                "status": plan.status.value,
+                "leader": plan.leader,
+                "voter_sites": plan.voters,
+                "replica_sites": plan.replicas,
+            }
+            for plan in front
+        ]
+    )
+    sure = "Every point is proven, and none is missing." if complete else "Not complete."
+    columns: Columns = [(head, head, 3) for head in heads]
+    columns += [("mean ms", "mean_latency", 3), ("leader", "leader", 0)]
+    columns.append(("replicas", lambda row: ", ".join(row["replica_sites"]), 0))
+    text = columns_text(found, columns)
+    document = {
+        "question": f"{one} against {other} for {describe(problem)}; on {problem.instance.name}",
+        "complete": complete,
+        "method": args.method,
+        "points": records(found),
+    }
+    show_table(found, args, document=document, text=f"{text}\n\n{sure}")
+    if not front:
+        return exit_code_of(["infeasible" if complete else "unknown"])
+    return exit_code_of(found["status"])
+
+
+def _fronts_question(problem: Problem, table: pd.DataFrame) -> str:
+    """Return the question in words, with the currency and the source of the prices."""
+    from placement.problem import describe
+
+    said = describe(problem.replace(cost_weight=0.0, budget=None))
+    parts = [f"latency against cost for {said} or fewer; on {problem.instance.name}"]
+    parts.append(f"cost in {table.attrs['currency']} per month")
+    if table.attrs["prices"]:
+        parts.append(f"prices: {table.attrs['prices']}")
+    return "; ".join(parts)
+
+
+def _pareto_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+
+    objective, points = str(table.attrs["objective"]), table.to_dict("records")
+    columns: Columns = [
+        ("", "number", 0),
+        (f"cost {table.attrs['currency']}", lambda row: float(row["cost"]), 2),
+        ("mean ms", "mean_latency", 3),
+        *([(f"{objective} ms", "value", 3)] if objective else []),
+        *((name, name, 0) for name in ("status", "replicas", "voters", "leader")),
     ]
+    lines = [columns_text(table.assign(number=range(1, len(points) + 1)), columns), ""]
+    if points:
+        lines.append("The sites of the first point, and what changes from point to point:")
+        for number, row in enumerate(points, 1):
+            sites = row["change"] or ", ".join(row["replica_sites"])
+            lines.append(wrap(f"{number}: {escape(str(sites))}", indent="  "))
+        lines.append("")
+    sure = "Not complete: some points are not proven or not found; more time may find them."
+    if table.attrs["complete"]:
+        sure = "Every point is proven, and none is missing."
+    lines.append(wrap(sure))
+    if table.attrs["prices"]:
+        lines.append(wrap(f"Prices: {escape(str(table.attrs['prices']))}"))
     return "\n".join(lines)

@@ -9,20 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import (
-    add_constraints,
-    add_gone,
-    add_instance,
-    instance_from,
-    problem_from,
-)
-from placement.cli.table_output import (
-    add_table_output,
-    check_table_targets,
-    show_table,
-)
+from placement.cli.options import Switch, add_gone, add_options, add_progress, ask
+from placement.cli.output import add_table_output, check_table_targets, show_table
+from placement.cli.problem_options import instance_from, problem_from
 from placement.errors import InputError
 from placement.support.entry_points import Group
 
@@ -35,8 +26,6 @@ if TYPE_CHECKING:
     from placement.overtime.replay.deployments import Deployments
     from placement.support.checks import FloatArray
     from placement.workloads import Timeline
-
-__all__ = ["SEARCHES", "add_parser", "run"]
 
 _SUFFIXES = (".csv", ".json", ".parquet")
 
@@ -64,115 +53,62 @@ def add_parser(verbs: Subparsers) -> None:
         "leader. All of them share the storage, the leader operations and the outgoing traffic "
         "of each site, and a number of moves. The gap is proven for the whole fleet.",
     )
-    add_instance(parser, waits=False)
+    ask(parser, "instance", leave=("wait",))
     group = parser.add_argument_group("databases")
     source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--demand",
-        metavar="FILE",
-        help="a table: database, client, and operation and count, or a column per operation; "
-        "counts of several rows are added (.csv, .tsv, .parquet, or a folder of Parquet files)",
-    )
-    source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
-    group.add_argument(
-        "--fleet-seed", type=types.seed, default=0, metavar="N", help="seed of --fleet (default 0)"
-    )
-    group.add_argument(
-        "--fleet-hour",
-        type=types.whole(0, 23),
-        metavar="H",
-        help="with --fleet: the demand of this hour (UTC) of a working day, by the clock of each "
-        "client's time zone (default: the whole day)",
-    )
-    group.add_argument(
-        "--databases",
-        metavar="FILE",
-        help="a table: database, and any of storage_gb, written_gb (to each other replica), "
-        "leader_operations, copies",
-    )
-    group.add_argument(
-        "--deployments",
-        metavar="FILE",
-        help="present replicas, for limits on moves: database, site, role (replica, voter, leader)",
-    )
+    add_options(source,
+        Switch("--demand", "FILE", "a table: database, client, and operation and count, or a "
+            "column per operation; counts of several rows are added (.csv, .tsv, .parquet, or "
+            "a folder of Parquet files)"),
+        Switch("--fleet", "N", "generate N databases", types.whole(1)),
+    )  # fmt: skip
+    add_options(group,
+        Switch("--fleet-seed", "N", "seed of --fleet (default 0)", types.seed, 0),
+        Switch("--fleet-hour", "H", "with --fleet: the demand of this hour (UTC) of a working "
+            "day, by the clock of each client's time zone (default: the whole day)",
+            types.whole(0, 23)),
+        Switch("--databases", "FILE", "a table: database, and any of storage_gb, written_gb "
+            "(to each other replica), leader_operations, copies"),
+        Switch("--deployments", "FILE", "present replicas, for limits on moves: database, "
+            "site, role (replica, voter, leader)"),
+    )  # fmt: skip
     group = parser.add_argument_group("shared limits")
-    group.add_argument(
-        "--limits",
-        metavar="FILE",
-        help="a table: site, and any of storage_gb, leader_operations, egress_gb; empty: no limit",
-    )
-    group.add_argument(
-        "--most-moves", type=types.number(), metavar="N", help="most new replicas in all"
-    )
-    group.add_argument(
-        "--most-moved-gb", type=types.number(), metavar="GB", help="most GB of new replicas in all"
-    )
-    group.add_argument(
-        "--apart",
-        action="append",
-        default=[],
-        type=types.names,
-        metavar="NAMES",
-        help="databases that must not share a site; may be repeated",
-    )
-    add_constraints(parser)
-    group = parser.add_argument_group("search")
-    group.add_argument(
-        "--gap",
-        type=types.fraction,
-        default=0.001,
-        metavar="G",
-        help="stop when the relative gap of the whole fleet is at most G (default 0.001)",
-    )
-    group.add_argument(
-        "--time-limit",
-        type=types.seconds,
-        metavar="S",
-        help="time limit in seconds (default: no limit)",
-    )
-    group.add_argument(
-        "--processes",
-        type=types.threads,
-        default=1,
-        metavar="N",
-        help="processes that search (default 1)",
-    )
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="scheduler of a Dask cluster whose workers search in place of processes of this "
-        "machine, for example tcp://10.0.0.5:8786",
-    )
-    group.add_argument(
-        "--checkpoint",
-        metavar="FOLDER",
-        help="keep what the search has found in this folder; the same command goes on from there "
-        "after the search was stopped or killed, and ends with the same plan",
-    )
-    group.add_argument(
-        "--seed",
-        type=types.seed,
-        default=0,
-        metavar="N",
-        help="seed of the rounding to a plan (default 0)",
-    )
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="show a line per round on stderr (default: if stderr is a terminal)",
-    )
+    add_options(group,
+        Switch("--limits", "FILE", "a table: site, and any of storage_gb, leader_operations, "
+            "egress_gb; empty: no limit"),
+        Switch("--most-moves", "N", "most new replicas in all", types.number()),
+        Switch("--most-moved-gb", "GB", "most GB of new replicas in all", types.number()),
+        Switch("--apart", "NAMES", "databases that must not share a site; may be repeated",
+            types.names, several=True, default=()),
+        Switch("--headroom", "PART", "part of every limit of --limits that the plan leaves "
+            "free, such as 0.2 (default 0)", types.number(0, 0.99), 0.0),
+    )  # fmt: skip
+    ask(parser, "question", "constraints", "prices")
+    meant = {
+        "gap": "stop when the relative gap of the whole fleet is at most G (default 0.001)",
+        "seed": "seed of the rounding to a plan (default 0)",
+    }
+    group = ask(parser, "method", only=("time_limit", *meant), helps=meant, title="search")
+    add_options(group,
+        Switch("--processes", "N", "processes that search (default 1)", types.threads, 1),
+        Switch("--dask", "ADDRESS", "scheduler of a Dask cluster whose workers search in place "
+            "of processes of this machine, for example tcp://10.0.0.5:8786"),
+        Switch("--checkpoint", "FOLDER", "keep what the search has found in this folder; the "
+            "same command goes on from there after the search was stopped or killed, and ends "
+            "with the same plan"),
+    )  # fmt: skip
+    add_progress(group)
     add_table_output(parser, plot=False, suffixes=_SUFFIXES)
     add_gone(
         parser,
         {
-            "--headroom": "--limits with room for the databases of a lost site",
             "--check": "placement check FILE, which reads the question from the file",
             "--moves": "placement.overtime.moves, the steps of one database; the file of -o lists "
             "the new replicas of each",
         },
     )
-    parser.set_defaults(run=run)
+    parser.needs(fleet_seed="fleet")
+    parser.set_defaults(run=run, gap=0.001)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -292,6 +228,7 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
             most_moves=args.most_moves,
             most_moved_gb=args.most_moved_gb,
             apart=[[part.strip() for part in one.split(",")] for one in args.apart],
+            headroom=args.headroom,
         ),
     )
 
@@ -325,12 +262,9 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
     empty = next((name for name, issued in counts.items() if not issued.any()), None)
     if empty is not None:
         raise InputError(
-            "a database without operations",
-            source=args.demand,
-            field="database",
-            value=empty,
+            "a database without operations", source=args.demand, field="database", value=empty,
             expected="at least one operation of each database",
-        )
+        )  # fmt: skip
     return counts
 
 
@@ -400,6 +334,7 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     if not found.proven and math.isfinite(found.bound):
         proof = f"nothing found; no plan is below {found.bound:,.6g} ms·operations"
     reasons = _shortened(found.reasons)
+    proof += _kept_free(found.fleet)
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]
     plans = pd.DataFrame(members, columns=["database", "copies"])
@@ -419,6 +354,11 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     return [*lines[:_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
 
 
+def _kept_free(fleet: FleetProblem) -> str:
+    headroom = fleet.limits.headroom
+    return f", {100 * headroom:.3g} % of each left free" if headroom else ""
+
+
 def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
     """Return the answer, the fullest limits, and the databases that pay most for sharing."""
     import numpy as np
@@ -433,13 +373,15 @@ def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
     answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
     if plan.gap <= _ROUNDING:
         answer = "optimal, proven"
+        if plan.whole_bound > plan.bound:
+            answer += " by an integer program over all configurations"
     answer += f"; by {plan.method} in {plan.seconds:.3g} s"
     if plan.termination is not Termination.FINISHED:
         answer += f", stopped: {plan.termination}"
     head = facts(
         [
             ("Question", f"{plan.fleet.databases:,} databases on {len(plan.fleet.sites)} sites, "
-                         f"{len(plan.rows.names)} shared limits"),
+                         f"{len(plan.rows.names)} shared limits{_kept_free(plan.fleet)}"),
             ("Answer", answer),
             ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation; "
                              f"{shared:.2f} % above each database alone"),
@@ -449,8 +391,7 @@ def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
     full = plan.load / np.where(rows.capacity > 0, rows.capacity, 1.0)
     prices = plan.prices if plan.prices is not None else plan.load * 0
     fullest = sorted(
-        range(len(rows.names)),
-        key=lambda row: (-prices[row] * rows.capacity[row], -full[row]),
+        range(len(rows.names)), key=lambda row: (-prices[row] * rows.capacity[row], -full[row])
     )
     limits = table(
         ["limit", "load", "of", "full", "worth of one more"],

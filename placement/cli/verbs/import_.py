@@ -10,26 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_output
-from placement.cli.page import print_page
-from placement.cli.plan_output import print_json, print_notes
-from placement.cli.prometheus_source import (
-    WORD,
-    add_prometheus,
-    read_prometheus,
-    refuse_prometheus,
-)
-from placement.errors import InputError
+from placement.cli.options import Switch, add_options, add_output
+from placement.cli.output import print_json, print_notes, print_page
+from placement.cli.prometheus_source import WORD, add_prometheus, read_prometheus, refuse_prometheus
+from placement.errors import Gathered, InputError, for_each
 from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
     from placement.io.assemble_instance import Demanded
     from placement.io.feeds.registry import RttReading
     from placement.model.operations import Operation
-
-__all__ = ["add_parser", "run"]
 
 _ROUND_TRIPS = ("near", "relay", "direct", "quorum")
 _UNITS = ("ms", "s", "us", "ns")
@@ -45,149 +37,80 @@ def add_parser(verbs: Subparsers) -> None:
         "columns (destinations).",
     )
     parser.add_argument(
-        "rtt",
-        metavar="RTT",
-        nargs="+",
+        "rtt", metavar="RTT", nargs="+",
         help="RTTs between sites: tables, pages, JSON, or the text of ping, fping, mtr and others; "
         "several files are merged; or: prometheus URL",
-    )
+    )  # fmt: skip
     formats = sorted(entry_points("placement.feeds"))
     parser.add_argument(
-        "--format",
-        metavar="NAME",
-        choices=("auto", *formats),
-        default="auto",
+        "--format", metavar="NAME", choices=("auto", *formats), default="auto",
         help=f"format of the RTT files (default: by their content): {', '.join(formats)}",
-    )
-    parser.add_argument(
-        "--client-rtt",
-        metavar="FILE",
-        help="RTTs from clients to sites (default: a client in every site)",
-    )
+    )  # fmt: skip
+    add_options(parser,
+        Switch("--client-rtt", "FILE", "RTTs from clients to sites (default: a client in every "
+            "site)"),
+    )  # fmt: skip
     table = parser.add_argument_group("reading RTTs")
-    table.add_argument(
-        "--columns",
-        metavar="ROLE=COLUMN,…",
-        help="columns of a long table: src=from,dst=to,rtt=ms; interval=when if there are several "
-        "(default: names that fit)",
-    )
-    table.add_argument(
-        "--unit",
-        choices=_UNITS,
-        help="unit of a table's RTTs (default: by header and cells, else ms)",
-    )
-    table.add_argument(
-        "--decimal",
-        choices=("auto", "point", "comma"),
-        default="auto",
-        help="decimal sign of tables (default: by their cells)",
-    )
-    table.add_argument(
-        "--measured-from",
-        metavar="SITE",
-        help="site where a probe ran, or that a table of one source is about, if the file does not "
-        "name it (default: the file name)",
-    )
-    table.add_argument(
-        "--table",
-        metavar="N|HEADING",
-        help="tables to read of a page, by number or heading (default: all tables of RTTs)",
-    )
-    table.add_argument(
-        "--rows",
-        choices=("sources", "destinations"),
-        help="rows of a square table (default: by its corner cell, else sources)",
-    )
-    table.add_argument(
-        "--one-way",
-        action="store_true",
-        help="the values are one-way delays: add both directions (default: refuse such headers)",
-    )
-    table.add_argument(
-        "--site-of",
-        action="append",
-        default=[],
-        metavar="HOST=SITE,…",
-        help="sites of hosts and addresses; hosts of one site become their median; may be repeated",
-    )
-    table.add_argument(
-        "--distributions",
-        metavar="FILE",
-        help="file for samples or percentiles, which solve --percentile --distributions reads",
-    )
+    add_options(table,
+        Switch("--columns", "ROLE=COLUMN,…", "columns of a long table: src=from,dst=to,rtt=ms; "
+            "interval=when if there are several (default: names that fit)"),
+        Switch("--unit", "", "unit of a table's RTTs (default: by header and cells, else ms)",
+            choices=_UNITS),
+        Switch("--decimal", "", "decimal sign of tables (default: by their cells)",
+            default="auto", choices=("auto", "point", "comma")),
+        Switch("--measured-from", "SITE", "site where a probe ran, or that a table of one "
+            "source is about, if the file does not name it (default: the file name)"),
+        Switch("--table", "N|HEADING", "tables to read of a page, by number or heading "
+            "(default: all tables of RTTs)"),
+        Switch("--rows", "", "rows of a square table (default: by its corner cell, else "
+            "sources)", choices=("sources", "destinations")),
+        Switch("--one-way", "", "the values are one-way delays: add both directions (default: "
+            "refuse such headers)"),
+        Switch("--site-of", "HOST=SITE,…", "sites of hosts and addresses; hosts of one site "
+            "become their median; may be repeated", several=True, default=()),
+        Switch("--distributions", "FILE", "file for samples or percentiles, which solve "
+            "--percentile --distributions reads"),
+    )  # fmt: skip
     demand = parser.add_argument_group("demand")
-    demand.add_argument(
-        "--counts",
-        metavar="FILE",
-        help="operations issued: client and a column per operation, or client, operation, count; "
-        "with a column interval if there are several; also exports of SQL and Grafana",
-    )
-    demand.add_argument(
-        "--count-columns",
-        metavar="ROLE=COLUMN,…",
-        help="columns of --counts: client=region,operation=statement,count=calls,interval=time "
-        "(default: names that fit)",
-    )
-    demand.add_argument(
-        "--mix", help="in place of --counts: the same demand of every client, with a named mix"
-    )
-    demand.add_argument(
-        "--operation",
-        action="append",
-        default=[],
-        metavar="NAME=OPERATION or NAME:KEY=VALUE,…",
-        help="map a name in --counts to an operation (select=strong_read; '*' is every other "
-        "name), or define an operation by round trips: near (client to nearest "
-        "replica), relay (nearest replica to leader), direct (client to leader), quorum (rounds of "
-        "votes); may be repeated",
-    )
-    demand.add_argument(
-        "--merge-clients",
-        type=types.number(),
-        metavar="MS",
-        help="add up clients whose RTTs differ by at most MS to every site; the largest change of "
-        "the mean of any plan is printed, and kept in the manifest",
-    )
+    add_options(demand,
+        Switch("--counts", "FILE", "operations issued: client and a column per operation, or "
+            "client, operation, count; with a column interval if there are several; also "
+            "exports of SQL and Grafana"),
+        Switch("--count-columns", "ROLE=COLUMN,…", "columns of --counts: "
+            "client=region,operation=statement,count=calls,interval=time (default: names that "
+            "fit)"),
+        Switch("--mix", "MIX", "in place of --counts: the same demand of every client, with a "
+            "named mix"),
+        Switch("--operation", "NAME=OPERATION or NAME:KEY=VALUE,…", "map a name in --counts to "
+            "an operation (select=strong_read; '*' is every other name), or define an "
+            "operation by round trips: near (client to nearest replica), relay (nearest "
+            "replica to leader), direct (client to leader), quorum (rounds of votes); may be "
+            "repeated", several=True, default=()),
+        Switch("--merge-clients", "MS", "add up clients whose RTTs differ by at most MS to "
+            "every site; the largest change of the mean of any plan is printed, and kept in "
+            "the manifest", types.number()),
+    )  # fmt: skip
     more = parser.add_argument_group("more about the sites")
-    more.add_argument(
-        "--sites",
-        metavar="FILE",
-        help="candidate sites: name, lat, lon, a column per failure-domain level",
-    )
-    more.add_argument(
-        "--fill",
-        choices=("none", "transpose"),
-        default="none",
-        help="take a missing RTT from the opposite direction (default: refuse)",
-    )
-    more.add_argument(
-        "--intra-site",
-        type=types.number(),
-        default=1.0,
-        metavar="MS",
-        help="RTT within a site in ms, used where the table has no value (default 1)",
-    )
-    more.add_argument(
-        "--scale",
-        type=types.number(above=True),
-        default=1.0,
-        metavar="F",
-        help="multiply RTTs, 1000 for seconds",
-    )
-    more.add_argument("--name", help="name of the instance (default: the folder name)")
+    add_options(more,
+        Switch("--sites", "FILE", "candidate sites: name, lat, lon, a column per "
+            "failure-domain level"),
+        Switch("--fill", "", "take a missing RTT from the opposite direction (default: refuse)",
+            default="none", choices=("none", "transpose")),
+        Switch("--intra-site", "MS", "RTT within a site in ms, used where the table has no "
+            "value (default 1)", types.number(), 1.0),
+        Switch("--scale", "F", "multiply RTTs, 1000 for seconds", types.number(above=True), 1.0),
+        Switch("--name", "NAME", "name of the instance (default: the folder name)"),
+    )  # fmt: skip
     group = parser.add_argument_group("files")
-    group.add_argument(
-        "-o", "--output", required=True, metavar="FOLDER", help="folder of the new instance"
-    )
-    group.add_argument(
-        "--tables",
-        choices=("csv", "parquet"),
-        default="csv",
-        help="format of the tables in the folder (default csv)",
-    )
-    group.add_argument("--force", action="store_true", help="replace an existing instance")
+    add_options(group,
+        Switch("-o --output", "FOLDER", "folder of the new instance", required=True),
+        Switch("--tables", "", "format of the tables in the folder (default csv)",
+            default="csv", choices=("csv", "parquet")),
+        Switch("--force", "", "replace an existing instance"),
+    )  # fmt: skip
     add_output(parser, plan=False)
     add_prometheus(parser)
+    parser.needs(count_columns="counts")
     parser.set_defaults(run=run)
 
 
@@ -195,7 +118,12 @@ def run(args: argparse.Namespace) -> int:
     """Read, check, write."""
     from placement.analysis.data_quality import data_quality
     from placement.cli.data_quality_text import quality_document, quality_lines
-    from placement.io.assemble_instance import assemble
+    from placement.io.assemble_instance import (
+        assemble,
+        check_names,
+        check_one_demand,
+        read_site_table,
+    )
     from placement.io.formats.files import check_file, check_folder, write_file
     from placement.io.instance_folder import save_instance
     from placement.io.merge_clients import merge_clients
@@ -205,35 +133,52 @@ def run(args: argparse.Namespace) -> int:
     check_folder(args.output, force=args.force)
     if args.distributions is not None:
         check_file(args.distributions, force=args.force)
+    if args.rtt[0] != WORD:
+        refuse_prometheus(args)
     names = types.read_named_texts(_parts(args.site_of), "--site-of", "HOST=SITE")
     maps = [text for text in args.operation if ":" not in text]
     own = tuple(_operation(text) for text in args.operation if ":" in text)
     said: list[str] = []
     counts: Demanded | None = None
-    if args.rtt[0] == WORD:
-        reading, counts = _served(args, names, said)
-    else:
-        refuse_prometheus(args)
-        reading = _rtts(args.rtt, args, names, said, between=True)
     client_reading = None
+    gathered = Gathered()  # the errors of all files are told at once
+    if args.rtt[0] != WORD:
+        with gathered.part():
+            check_one_demand(args.counts, args.mix)
+    reading = None
+    with gathered.part():
+        if args.rtt[0] == WORD:
+            reading, counts = _served(args, names, said)
+        else:
+            reading = _rtts(args.rtt, args, names, said, between=True)
+        if args.distributions is not None and reading.distributions is None:
+            raise InputError(
+                "no distributions in the RTTs", source=reading.table.source,
+                field="--distributions", value=args.distributions,
+                expected="samples, histograms or percentiles of every pair",
+            )  # fmt: skip
     if args.client_rtt is not None:
-        client_reading = _rtts([args.client_rtt], args, {}, said, between=False)
-    if args.distributions is not None and reading.distributions is None:
-        raise InputError(
-            "no distributions in the RTTs",
-            source=reading.table.source,
-            field="--distributions",
-            value=args.distributions,
-            expected="samples, histograms or percentiles of every pair",
-        )
+        with gathered.part():
+            client_reading = _rtts([args.client_rtt], args, {}, said, between=False)
     if args.counts is not None:
-        counts = _demand(args, maps, names)
+        with gathered.part():
+            counts = _demand(args, maps, names)
+    sites = None
+    if args.sites is not None:
+        with gathered.part():
+            sites = read_site_table(args.sites)
+    tables = [None if one is None else one.table for one in (reading, client_reading)]
+    if args.client_rtt is None or client_reading is not None:
+        with gathered.part():
+            check_names(tables[0], counts, client_rtt=tables[1], sites=sites, operations=own)
+    gathered.check()
+    assert reading is not None  # else there was an error
     instance = assemble(
         reading.table,
         counts=counts,
         mix=args.mix,
-        client_rtt=None if client_reading is None else client_reading.table,
-        sites=args.sites,
+        client_rtt=tables[1],
+        sites=sites,
         operations=own,
         fill=args.fill,
         intra_site=args.intra_site,
@@ -262,8 +207,8 @@ def run(args: argparse.Namespace) -> int:
         )
     else:
         print_page(instance_text(instance))
-        print("\n" + "\n".join(map(escape, (*said, *quality_lines(quality, missing)))))
-        print(f"\nWritten to {manifest}")
+        print_page("\n" + "\n".join(map(escape, (*said, *quality_lines(quality, missing)))))
+        print_page(f"\nWritten to {manifest}")
     return exits.FOUND
 
 
@@ -305,14 +250,15 @@ def _rtts(
         args.rows or "",
         args.one_way or args.scale == 2,
     )
-    readings = []
-    for path in paths:
+
+    def read(path: str) -> RttReading:
         feed, reading = read_feed(path, args.format, request)
         guessed = " (recognised by its content)" if args.format == "auto" and not roles else ""
         notes = "; ".join((f"format {feed.name}{guessed}", *reading.notes))
         said.append(f"{Path(path).name}: {notes}")
-        readings.append(reading)
-    reading = merge(readings, closed=between)
+        return reading
+
+    reading = merge(for_each(read, paths), closed=between)
     if args.one_way:
         reading = round_trips(reading)
         said.append(reading.notes[-1])
@@ -334,12 +280,10 @@ def _asked_unit(reading: RttReading) -> float:
     unit, largest = guess
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(
-            f"RTTs that look like {unit}, and no unit is told",
-            source=reading.table.source,
-            field="rtt",
-            value=largest,
+            f"RTTs that look like {unit}, and no unit is told", source=reading.table.source,
+            field="rtt", value=largest,
             expected=f"--unit {unit}, or --unit ms if they are milliseconds",
-        )
+        )  # fmt: skip
     print(f"RTTs look like {unit}: the largest is {largest:g}.", file=sys.stderr)
     print(f"Unit ({', '.join(_UNITS)}) [{unit}]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip() or unit
@@ -351,7 +295,6 @@ def _asked_unit(reading: RttReading) -> float:
 def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str]) -> Demanded:
     """Read demand, and print a line about the file."""
     from placement.io.assemble_instance import counts_of, read_counts
-    from placement.io.demand_tables import demand_of
     from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
     from placement.io.feeds.headers import DEMAND_ROLES
 
@@ -361,12 +304,10 @@ def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str])
     request = DemandRequest(columns, operations, names, args.decimal)
     if is_standard(args.counts, request):
         counts = read_counts(args.counts)
-        print_notes(args.counts, counts.notes)
-        return counts
-    feed = read_demand_feed(args.counts, request)
-    counts = counts_of(demand_of(feed.frame))
-    print_notes(args.counts, (*feed.notes, *counts.notes))
-    return dataclasses.replace(counts, notes=(*feed.notes, *counts.notes))
+    else:
+        counts = counts_of(read_demand_feed(args.counts, request))
+    print_notes(args.counts, counts.notes)
+    return counts
 
 
 def _columns(text: str | None, roles: Sequence[str], option: str) -> dict[str, str]:

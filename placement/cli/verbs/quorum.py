@@ -1,4 +1,4 @@
-"""``placement contingency quorum``: leaderless stores, one key or a table of keys."""
+"""``placement lab quorum``: leaderless stores, one key or a table of keys."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_file, add_gone, add_json
-from placement.cli.page import print_page
-from placement.cli.plan_output import check_target, exit_code, print_json
+from placement.cli.options import Switch, add_file, add_gone, add_json, add_options
+from placement.cli.output import check_target, exit_code, show_result
 from placement.errors import InputError, LimitError, UnsupportedError
 from placement.support.entry_points import Group
 from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
-    from placement.cli.compared_rows import Rows
+    from placement.cli.output import Rows
     from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
     from placement.quorumstore.problem import CountArray
     from placement.support.checks import FloatArray
-
-__all__ = ["PARTS", "add_parser", "run"]
 
 PARTS: Group[Callable[..., Any]] = Group(
     "placement.quorumstore",
@@ -64,36 +61,21 @@ def add_parser(parts: Subparsers) -> None:
     _add_question(parser)
     group = parser.add_argument_group("what is shown")
     what = group.add_mutually_exclusive_group()
-    what.add_argument(
-        "--envelope",
-        action="store_true",
-        help="show the number of optimal configurations, and the ranges of their figures",
-    )
-    what.add_argument(
-        "--compare",
-        action="store_true",
-        help="run all methods; show gap to the best proven bound, seconds, configuration",
-    )
+    add_options(what,
+        Switch("--envelope", "", "show the number of optimal configurations, and the ranges of "
+            "their figures"),
+        Switch("--compare", "", "run all methods; show gap to the best proven bound, seconds, "
+            "configuration"),
+    )  # fmt: skip
     group = parser.add_argument_group("method and output")
-    group.add_argument(
-        "--method",
-        choices=("auto", *_EXACT),
-        default="auto",
-        help="method for one key (default auto)",
-    )
-    group.add_argument(
-        "--time-limit",
-        type=types.seconds,
-        default=math.inf,
-        metavar="S",
-        help="time limit in seconds (default: no limit)",
-    )
-    group.add_argument(
-        "--processes", type=types.threads, default=1, metavar="N", help="processes of --keys"
-    )
-    group.add_argument(
-        "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
-    )
+    add_options(group,
+        Switch("--method", "", "method for one key (default auto)",
+            default="auto", choices=("auto", *_EXACT)),
+        Switch("--time-limit", "S", "time limit in seconds (default: no limit)",
+            types.seconds, math.inf),
+        Switch("--processes", "N", "processes of --keys", types.threads, 1),
+        Switch("--batch", "N", "keys per unit of work", types.whole(1), 500),
+    )  # fmt: skip
     add_json(group)
     add_file(group, "write the plan, or the table of --keys or --compare")
     prices = "latency alone: traffic has no price in a quorum store"
@@ -105,6 +87,7 @@ def add_parser(parts: Subparsers) -> None:
             "--budget": prices,
         },
     )
+    parser.needs(processes="keys", batch="keys")
     parser.set_defaults(run=run, csv=False, plot=None, progress=None)
 
 
@@ -130,14 +113,10 @@ def run(args: argparse.Namespace) -> int:
         written = f"Nothing was written to {args.output}"
         if plan.configuration is not None:
             written = f"Written to {save_plan(plan, args.output, force=args.force)}"
-    if args.json:
-        print_json(_document(plan))
-    else:
-        from placement.text.quorum_plans import quorum_plan_text
+    from placement.text.quorum_plans import quorum_plan_text
 
-        print_page(quorum_plan_text(plan))
-        if written:
-            print(f"\n{written}")
+    said = f"\n\n{written}" if written else ""
+    show_result(args, lambda: _document(plan), lambda: quorum_plan_text(plan) + said)
     return exit_code(plan.status)
 
 
@@ -173,59 +152,55 @@ def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
         "seconds": summary.seconds,
         "termination": str(summary.termination),
     }
-    if args.json:
-        print_json(document)
-    elif done:
-        print(
-            f"{summary.keys:,} keys, {summary.solved:,} solved in {summary.seconds:.1f} s; "
-            f"written to {escape(str(summary.target))}"
-        )
-    else:
-        print(f"interrupted after {summary.keys:,} keys; the same command goes on from there")
+    said = f"interrupted after {summary.keys:,} keys; the same command goes on from there"
+    if done:
+        said = f"{summary.keys:,} keys, {summary.solved:,} solved in {summary.seconds:.1f} s; "
+        said += f"written to {escape(str(summary.target))}"
+    show_result(args, lambda: document, lambda: said)
     return exits.FOUND if done else exits.INTERRUPTED
 
 
 def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
     found = PARTS.load("envelope")(problem)
     if found is None:
-        if args.json:
-            print_json(None)
-        else:
-            print("No configuration obeys rules and limits.")
+        show_result(args, lambda: None, lambda: "No configuration obeys rules and limits.")
         return exits.INFEASIBLE
     ranges = {"normal": found.normal, "failure": found.failure, "mean": found.mean}
-    if args.json:
-        print_json(
-            {
-                "value": found.value,
-                "optima": found.count,
-                **{name: {"best": r.best, "worst": r.worst} for name, r in ranges.items()},
-            }
-        )
-    else:
-        print(f"{found.count:,} optimal configurations with the value {found.value:.2f} ms")
-        for name, label in (
-            ("normal", "threshold in normal operation"),
-            ("failure", "threshold after the worst loss"),
-            ("mean", "mean latency"),
-        ):
-            print(f"  {label}: {ranges[name].best:.2f} to {ranges[name].worst:.2f} ms")
+
+    def document() -> dict[str, object]:
+        told = {name: {"best": r.best, "worst": r.worst} for name, r in ranges.items()}
+        return {"value": found.value, "optima": found.count, **told}
+
+    def text() -> str:
+        from placement.text import number_text
+        from placement.text.text_tables import table
+
+        words = {
+            "normal": "threshold in normal operation",
+            "failure": "threshold after the worst loss",
+            "mean": "mean latency",
+        }
+        rows = [
+            [words[name], number_text(r.best), number_text(r.worst)] for name, r in ranges.items()
+        ]
+        said = f"{found.count:,} optimal configurations with the value {found.value:.2f} ms\n"
+        return said + table(["ms", "best", "worst"], rows, right=(1, 2), indent="  ")
+
+    show_result(args, document, text)
     return exits.FOUND
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _document(plan: QuorumPlan) -> dict[str, object]:
+    from placement.io.formats.document import finite
+
     document: dict[str, object] = {
         "status": str(plan.status),
         "termination": str(plan.termination),
         "method": plan.method,
         "seconds": plan.seconds,
         "goal": plan.problem.goal.target.value,
-        "value_ms": _finite(plan.value),
-        "bound_ms": _finite(plan.bound),
+        "value_ms": finite(plan.value),
+        "bound_ms": finite(plan.bound),
         "certificate_steps": None if plan.certificate is None else plan.certificate.steps,
         "reasons": list(plan.reasons),
     }
@@ -240,8 +215,8 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
         document["losses"] = [
             {
                 "lost": list(effect.lost),
-                "read_ms": _finite(effect.read_threshold),
-                "write_ms": _finite(effect.write_threshold),
+                "read_ms": finite(effect.read_threshold),
+                "write_ms": finite(effect.write_threshold),
             }
             for effect in plan.losses
         ]
@@ -253,8 +228,7 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
 
 def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
     """Run all methods on a key, print and write the table; return the exit code."""
-    from placement.cli.compared_rows import collect, show_rows
-    from placement.cli.table_output import check_table_targets, exit_code_of
+    from placement.cli.output import check_table_targets, collect, exit_code_of, show_rows
 
     check_table_targets(args)
     rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in _runs(args)])
@@ -279,9 +253,7 @@ def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
     )
 
 
-def _runs(
-    args: argparse.Namespace,
-) -> list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]]:
+def _runs(args: argparse.Namespace) -> list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]]:
     """Return the exact methods, then the heuristics, where they are installed."""
     exact = partial(PARTS.load("place"), time_limit=args.time_limit, certificate=False)
     runs: list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]] = [
@@ -343,101 +315,55 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
         help="a table of RTTs in ms (square with names in the first row and column, or long with "
         "src, dst, rtt), or an instance folder or bundled data set, whose site RTTs are used",
     )
-    parser.add_argument(
-        "--local-rtt",
-        type=types.number(),
-        default=0.5,
-        metavar="MS",
-        help="least RTT within a site (default 0.5)",
-    )
+    add_options(parser,
+        Switch("--local-rtt", "MS", "least RTT within a site (default 0.5)", types.number(), 0.5),
+    )  # fmt: skip
     group = parser.add_argument_group("demand: one key, or a table of keys")
     for side in ("reads", "writes"):
         group.add_argument(
-            f"--{side}",
-            action="append",
-            default=[],
-            metavar="SITE=N",
+            f"--{side}", action="append", default=[], metavar="SITE=N",
             help=f"{side} entering at a site, a whole number (repeatable)",
-        )
-    group.add_argument(
-        "--own-demand",
-        action="store_true",
-        help="the counts of the instance: requests of each client enter at its closest site",
-    )
-    group.add_argument(
-        "--keys",
-        metavar="FILE",
-        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o; the table is "
-        "streamed, and an interrupted run is continued",
-    )
+        )  # fmt: skip
+    add_options(group,
+        Switch("--own-demand", "", "the counts of the instance: requests of each client enter "
+            "at its closest site"),
+        Switch("--keys", "FILE", "CSV or Parquet with columns key, reads:<site>, "
+            "writes:<site>; needs -o; the table is streamed, and an interrupted run is "
+            "continued"),
+    )  # fmt: skip
     group = parser.add_argument_group("rules")
     model = group.add_mutually_exclusive_group()
     model.add_argument("--normal", action="store_true", help="BA: latency with nothing lost")
     model.add_argument("--worst", action="store_true", help="N-1C: the worst loss (default)")
-    group.add_argument(
-        "--redirect",
-        choices=("keep", "closest", "hop"),
-        default="hop",
-        help="clients of a lost site keep their latency, are at the closest survivor, or reach it "
-        "by an extra hop (default)",
-    )
-    group.add_argument(
-        "--p",
-        type=types.number(0, 1, above=True),
-        default=0.9,
-        metavar="P",
-        help="share within the threshold (default 0.9)",
-    )
-    group.add_argument(
-        "--p-reads",
-        type=types.number(0, 1, above=True),
-        metavar="P",
-        help="share of reads within the threshold, in place of --p",
-    )
-    group.add_argument(
-        "--p-writes",
-        type=types.number(0, 1, above=True),
-        metavar="P",
-        help="share of writes within the threshold, in place of --p",
-    )
-    group.add_argument(
-        "--n-max", type=types.whole(1), default=5, metavar="N", help="largest N (default 5)"
-    )
+    add_options(group,
+        Switch("--redirect", "", "clients of a lost site keep their latency, are at the "
+            "closest survivor, or reach it by an extra hop (default)",
+            default="hop", choices=("keep", "closest", "hop")),
+        Switch("--p", "P", "share within the threshold (default 0.9)",
+            types.number(0, 1, above=True), 0.9),
+        Switch("--p-reads", "P", "share of reads within the threshold, in place of --p",
+            types.number(0, 1, above=True)),
+        Switch("--p-writes", "P", "share of writes within the threshold, in place of --p",
+            types.number(0, 1, above=True)),
+        Switch("--n-max", "N", "largest N (default 5)", types.whole(1), 5),
+    )  # fmt: skip
     for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
         group.add_argument(option, type=types.whole(1), metavar=text, help=f"fix {text}")
-    group.add_argument(
-        "--failures",
-        type=types.whole(),
-        default=1,
-        metavar="F",
-        help="sites lost at once (default 1)",
-    )
-    group.add_argument(
-        "--regions", metavar="LEVEL", help="level whose failure domains are the regions"
-    )
-    group.add_argument("--lose-region", action="store_true", help="lose one whole region at a time")
-    group.add_argument(
-        "--distinct-regions", action="store_true", help="no two replicas in one region"
-    )
+    add_options(group,
+        Switch("--failures", "F", "sites lost at once (default 1)", types.whole(), 1),
+        Switch("--regions", "LEVEL", "level whose failure domains are the regions"),
+        Switch("--lose-region", "", "lose one whole region at a time"),
+        Switch("--distinct-regions", "", "no two replicas in one region"),
+    )  # fmt: skip
     group = parser.add_argument_group("goal")
-    group.add_argument(
-        "--target",
-        choices=("threshold", "reads", "writes"),
-        help="max(T_r, T_w) (default), or one of them, ties by the other",
-    )
-    group.add_argument(
-        "--weighted",
-        type=types.two_numbers,
-        metavar="A,B",
-        help="A * T_r + B * T_w, in place of --target",
-    )
-    group.add_argument(
-        "--mix",
-        type=types.two_numbers,
-        metavar="A,B",
-        help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with "
-        "limits: the best normal latency with limits on the worst case",
-    )
+    add_options(group,
+        Switch("--target", "", "max(T_r, T_w) (default), or one of them, ties by the other",
+            choices=("threshold", "reads", "writes")),
+        Switch("--weighted", "A,B", "A * T_r + B * T_w, in place of --target", types.two_numbers),
+        Switch("--mix", "A,B", "A * normal + B * worst loss, in place of the worst loss alone "
+            "(0,1); A,0 with limits: the best normal latency with limits on the worst case",
+            types.two_numbers),
+    )  # fmt: skip
     for side in ("read", "write"):
         group.add_argument(
             f"--{side}-limit", type=types.number(), default=math.inf, metavar="MS",
@@ -462,11 +388,9 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
         one = args.reads or args.writes or args.own_demand
         if one or args.envelope or args.compare:
             raise InputError(
-                "one key and a table of keys were given",
-                field="--keys",
-                value=args.keys,
+                "one key and a table of keys were given", field="--keys", value=args.keys,
                 expected="no --reads, --writes, --own-demand, --envelope, --compare",
-            )
+            )  # fmt: skip
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
     return QuorumProblem(
         rtt,
@@ -490,18 +414,14 @@ def _own_demand(args: argparse.Namespace) -> dict[str, CountArray]:
         )
     if args.store not in datasets.names() and not Path(args.store).is_dir():
         raise InputError(
-            "a table of RTTs has no demand",
-            field="--own-demand",
-            value=args.store,
+            "a table of RTTs has no demand", field="--own-demand", value=args.store,
             expected="a bundled data set, or the folder of an instance",
-        )
+        )  # fmt: skip
     reads, writes = site_requests(load(args.store))
     return {"reads": reads, "writes": writes}
 
 
-def _store(
-    args: argparse.Namespace,
-) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
+def _store(args: argparse.Namespace) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
     import numpy as np
 
     from placement import datasets, load
@@ -516,20 +436,16 @@ def _store(
         return instance.sites, np.array(instance.site_rtt), regions
     if args.regions is not None:
         raise InputError(
-            "a table of RTTs has no levels",
-            field="--regions",
-            value=args.regions,
+            "a table of RTTs has no levels", field="--regions", value=args.regions,
             expected="a bundled data set, or the folder of an instance",
-        )
+        )  # fmt: skip
     from placement.io.feeds.rtt_tables import read_rtt
 
     if not Path(args.store).is_file():
         raise InputError(
-            "no such file or data set",
-            field="RTTS",
-            value=args.store,
+            "no such file or data set", field="RTTS", value=args.store,
             expected="a table of RTTs, or one of " + ", ".join(datasets.names()),
-        )
+        )  # fmt: skip
     found = read_rtt(args.store)
     sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
     table, _ = found.between(sites, sites, diagonal=False)
@@ -546,11 +462,9 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
         site, equals, number = text.rpartition("=")
         if not equals or site not in sites or not number.isdecimal():
             raise InputError(
-                "not a count",
-                field=f"--{side}",
-                value=text,
+                "not a count", field=f"--{side}", value=text,
                 expected="SITE=N with a whole number and a site of " + ", ".join(sites),
-            )
+            )  # fmt: skip
         counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
     return counts
 
@@ -581,22 +495,18 @@ def _goal(args: argparse.Namespace) -> Goal:
     if args.weighted is not None:
         if args.target is not None:
             raise InputError(
-                "two goals were given",
-                field="--weighted",
-                value=args.weighted,
+                "two goals were given", field="--weighted", value=args.weighted,
                 expected="no --target",
-            )
+            )  # fmt: skip
         target = Target.WEIGHTED
         read_weight, write_weight = args.weighted
     normal_weight, worst_weight = 0.0, 1.0
     if args.mix is not None:
         if args.normal:
             raise InputError(
-                "--mix needs losses, and --normal has none",
-                field="--mix",
-                value=args.mix,
+                "--mix needs losses, and --normal has none", field="--mix", value=args.mix,
                 expected="--worst, or no --mix",
-            )
+            )  # fmt: skip
         normal_weight, worst_weight = args.mix
     return Goal(
         target,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json, add_work
+from placement.cli.options import Switch, add_json, add_options, add_work
 from placement.errors import InputError
-
-__all__ = ["add_parser", "run"]
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -27,31 +25,25 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
     parser.add_argument("--force", action="store_true", help="replace existing files")
     parser.add_argument(
-        "--from",
-        dest="present",
-        metavar="PLAN",
+        "--today", "--from", dest="today", metavar="PLAN",
         help="plan file of the present configuration: the page compares both bills",
-    )
-    parser.add_argument(
-        "--figures",
-        metavar="FOLDER",
-        help="folder for the figures of the page as pictures (needs matplotlib)",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("png", "svg"),
-        default="png",
-        help="format of the figures (default png)",
-    )
+    )  # fmt: skip
+    add_options(parser,
+        Switch("--figures", "FOLDER", "folder for the figures of the page as pictures (needs "
+            "matplotlib)"),
+        Switch("--format", "", "format of the figures (default png)",
+            default="png", choices=("png", "svg")),
+    )  # fmt: skip
+    parser.needs(format="figures")
     add_work(parser)
-    add_json(parser)
+    add_json(parser, tables=False)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and the figures from one reading of the source."""
-    from placement.cli.option_groups.price_options import present_configuration
-    from placement.cli.plan_output import print_json
+    from placement.cli.output import print_json
+    from placement.cli.problem_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
     from placement.report import load_source, save_figures, write_report
@@ -59,23 +51,19 @@ def run(args: argparse.Namespace) -> int:
 
     check_file(args.output, force=args.force)
     source, written, today = load_source(args.source, work=args.work), [], None
-    if args.present is not None:
+    if args.today is not None:
         if not isinstance(source, Plan) or source.bill is None:
             raise InputError(
-                "no bill",
-                field="--from",
-                value=args.source,
+                "no bill", field="--from", value=args.source,
                 expected="a plan for an instance with prices",
-            )
-        today = present_configuration(source.problem.instance, args.present)
+            )  # fmt: skip
+        today = present_configuration(source.problem.instance, args.today)
     if args.figures is not None:
         if not isinstance(source, (Plan, Results)):
             raise InputError(
-                "a comparison or sweep has no figures of its own",
-                field="--figures",
-                value=args.source,
-                expected="a plan or benchmark results",
-            )
+                "a comparison or sweep has no figures of its own", field="--figures",
+                value=args.source, expected="a plan or benchmark results",
+            )  # fmt: skip
         figures = save_figures(source, args.figures, format=args.format, force=args.force)
         written = [str(path) for path in figures]
     write_report(source, args.output, today=today, force=args.force)

@@ -1,4 +1,4 @@
-"""``placement sensitivity``: what comes next after the optimum, and how far things may move."""
+"""``placement explain``: what comes next after the optimum, and how far things may move."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json
-from placement.cli.page import print_page
-from placement.cli.plan_output import print_json
+from placement.cli.options import Switch, add_json, add_options
+from placement.cli.output import show_result
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,60 +17,38 @@ if TYPE_CHECKING:
     from placement.analysis.sensitivity import StableRange
     from placement.plan import Plan
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
-        "sensitivity",
+        "explain",
         help="show the next best plans, and how far demand and RTTs may change",
         description="For a plan file with a proven optimum, compute the next best plans with their "
         "distance. Also compute how far the demand of the heaviest clients, and the RTTs that "
         "matter most, may change before another plan is better.",
     )
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
-    parser.add_argument(
-        "--runner-ups",
-        type=types.whole(0, 10_000),
-        default=5,
-        metavar="N",
-        help="number of next best plans (default 5)",
-    )
-    parser.add_argument(
-        "--clients",
-        type=types.whole(),
-        default=5,
-        metavar="N",
-        help="number of heaviest clients to analyse (default 5)",
-    )
-    parser.add_argument(
-        "--exact",
-        action="store_true",
-        help="find the exact RTT ranges by further proofs of optimality, in place of ranges that "
-        "are certainly safe",
-    )
-    parser.add_argument(
-        "--doubt",
-        type=types.number(0, 99, above=True),
-        metavar="PERCENT",
-        help="solve again with the doubtful RTTs between sites PERCENT lower and higher: "
-        "asymmetric ones, detours, faster than light, and the pairs of --pair",
-    )
-    parser.add_argument(
-        "--pair",
-        action="append",
-        default=[],
-        metavar="SITE:SITE",
-        help="another doubtful pair, such as one that was filled in; may be repeated",
-    )
+    add_options(parser,
+        Switch("--runner-ups", "N", "number of next best plans (default 5)",
+            types.whole(0, 10_000), 5),
+        Switch("--clients", "N", "number of heaviest clients to analyse (default 5)",
+            types.whole(), 5),
+        Switch("--exact", "", "find the exact RTT ranges by further proofs of optimality, in "
+            "place of ranges that are certainly safe"),
+        Switch("--doubt", "PERCENT", "solve again with the doubtful RTTs between sites PERCENT "
+            "lower and higher: asymmetric ones, detours, faster than light, and the pairs of "
+            "--pair", types.number(0, 99, above=True)),
+        Switch("--pair", "SITE:SITE", "another doubtful pair, such as one that was filled in; "
+            "may be repeated", several=True, default=()),
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print runners-up and ranges."""
-    from placement.analysis.sensitivity import demand_range, loss_demand_range, next_best_plans
+    from placement.analysis.sensitivity import demand_range, next_best_plans, safe_demand_range
+    from placement.io.leader_plan_document import rows_document
     from placement.io.plan_file import load_plan
 
     if args.pair and args.doubt is None:
@@ -81,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.plan)
     if not plan.found:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")
-    heaviest = sorted(plan.per_client, key=lambda row: -row.operations)[: args.clients]
+    heaviest = sorted(plan.client_rows, key=lambda row: -row.operations)[: args.clients]
     clients = [row.client for row in heaviest if row.operations > 0]
-    after_losses = plan.problem.objective.kind == "contingency"
+    after_losses = plan.problem.objective.kind == "measures"
     if after_losses and args.exact:
         raise InputError(
             "no exact ranges are known after losses", field="--exact", expected="safe ones"
@@ -93,25 +70,27 @@ def run(args: argparse.Namespace) -> int:
     following = next_best_plans(plan, max(1, args.runner_ups))
     second = following[0] if following else None
     if after_losses:
-        demand = [loss_demand_range(plan, second, client) for client in clients]
+        demand = [safe_demand_range(plan, second, client) for client in clients]
     ranges = _rtt_ranges(plan, second, clients, exact=args.exact)
     shown = following[: args.runner_ups]
     doubts = None if args.doubt is None else _doubts(plan, args.pair, args.doubt)
-    if args.json:
-        print_json(
-            {
-                "plan": _row(plan, plan),
-                "claim": plan.claim or None,
-                "runner_ups": [_row(plan, other) for other in shown],
-                "demand": [_range(r) for r in demand],
-                "rtt": [_range(r) for r in ranges],
-                "doubts": None if doubts is None else [_change(change) for change in doubts],
-            }
-        )
-    else:
-        print_page(_text(plan, shown, demand, ranges, exact=args.exact))
-        if doubts is not None:
-            print_page("\n" + _doubts_text(doubts, args.doubt))
+
+    def text() -> str:
+        said = _text(plan, shown, demand, ranges, exact=args.exact)
+        return said if doubts is None else f"{said}\n\n{_doubts_text(doubts, args.doubt)}"
+
+    show_result(
+        args,
+        lambda: {
+            "plan": _row(plan, plan),
+            "claim": plan.claim or None,
+            "runner_ups": [_row(plan, other) for other in shown],
+            "demand": rows_document(demand),
+            "rtt": rows_document(ranges),  # null: there is no end
+            "doubts": None if doubts is None else [_change(change) for change in doubts],
+        },
+        text,
+    )
     return exits.FOUND
 
 
@@ -181,17 +160,13 @@ def _rtt_ranges(
     """
     from placement.analysis.sensitivity import Waiting, rtt_range, safe_rtt_range
 
-    nearest = {row.client: row.nearest for row in plan.per_client}
+    nearest = {row.client: row.nearest for row in plan.client_rows}
     pairs: list[tuple[str, str, Waiting]] = []
     asking = plan.leader or (nearest[clients[0]] if clients else plan.replicas[0])
     for client in clients:
         reached = [nearest[client], *([] if plan.leader is None else [plan.leader])]
         pairs += [(client, site, "client") for site in dict.fromkeys(reached)]
     pairs += [(asking, voter, "site") for voter in plan.voters if voter != asking]
-    if plan.problem.objective.kind == "contingency":
-        from placement.analysis.sensitivity import loss_rtt_range
-
-        return [loss_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
     if exact:
         return [rtt_range(plan, a, b, waiting=waiting) for a, b, waiting in pairs]
     return [safe_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
@@ -205,20 +180,6 @@ def _row(plan: Plan, other: Plan) -> dict[str, object]:
         "replicas": list(other.replicas),
         "mean_latency_ms": other.mean_latency,
         "overhead_percent": overhead(other.objective, plan.objective),
-    }
-
-
-def _range(found: StableRange) -> dict[str, object]:
-    from placement.io.leader_plan_document import finite
-
-    return {
-        "what": found.what,
-        "value": found.value,
-        "low": found.low,
-        "high": finite(found.high),  # null: there is no end
-        "exact": found.exact,
-        "low_is_limit": found.low_is_limit,
-        "high_is_limit": found.high_is_limit,
     }
 
 
@@ -268,7 +229,7 @@ def _text(
     )
     how = "exactly" if exact else "certainly (--exact: the whole range)"
     of_demand = "exactly"
-    if plan.problem.objective.kind == "contingency":
+    if plan.problem.objective.kind == "measures":
         how = of_demand = "certainly"
     return "\n\n".join(
         [

@@ -1,4 +1,4 @@
-"""``placement show``: what an instance holds, or a plan that was written earlier."""
+"""``placement show``: an instance or a plan; data sets, formats, methods and protocols."""
 
 from __future__ import annotations
 
@@ -7,52 +7,70 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.price_options import add_prices
-from placement.cli.options import add_instance, add_output, add_work, instance_from
-from placement.cli.page import print_page
-from placement.cli.plan_output import exit_code, print_json
+from placement.cli.dispatch import add_parts, run_part
+from placement.cli.options import Switch, add_options, add_output, add_work, ask
+from placement.cli.output import exit_code, show_result
+from placement.cli.problem_options import instance_from
+from placement.errors import UnsupportedError
+from placement.question import LARGEST_SIZE
 
 if TYPE_CHECKING:
-    from placement.model.instance import Instance
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["add_parser", "run"]
+    from placement.methods.registry import Method
+    from placement.model.instance import Instance
+    from placement.model.protocols import Path as CommitPath
+    from placement.model.protocols import ProtocolFamily
+
+
+run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its parts."""
+    parts = add_parts(verbs, "show", _add_instance)
+    for part, (shows, meaning, name, words) in _LISTS.items():
+        parser = parts.add_parser(part, help=meaning, description=words)
+        if name:
+            parser.add_argument("name", nargs="?", metavar="NAME", help=name)
+        if part == "protocols":
+            parser.add_argument(
+                "--voters", type=types.whole(1, LARGEST_SIZE), default=_VOTERS, metavar="N",
+                help=f"number of voters for the numbers of answers (default {_VOTERS})",
+            )  # fmt: skip
+        add_output(parser, plan=False)
+        parser.set_defaults(run=shows)
+
+
+def _add_instance(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
-        "show",
+        "instance",
         help="show an instance, or a plan from its file",
         description="Show an instance (a data set or a path), or a plan that solve, evaluate "
         "or contingency wrote; a plan is checked again, with the exit code of its own verb.",
     )
-    add_instance(parser)
-    add_prices(parser)
-    parser.add_argument(
-        "--clients",
-        type=types.whole(),
-        default=20,
-        metavar="N",
-        help="most clients to list (default 20)",
-    )
+    ask(parser, "instance", "prices")
+    add_options(parser,
+        Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20),
+    )  # fmt: skip
     add_work(parser)
     add_output(parser, plan=False)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run_instance)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run_instance(args: argparse.Namespace) -> int:
     """Print the instance or the plan."""
     if _is_plan(args.instance):
         return _show_plan(args)
-    instance = instance_from(args)
-    if args.json:
-        print_json(_document(instance))
-    else:
-        from placement.text import instance_text
+    from placement.text import instance_text
 
-        print_page(instance_text(instance, most=max(0, args.clients)))
+    instance, most = instance_from(args), max(0, args.clients)
+    show_result(
+        args, lambda: _instance_document(instance), lambda: instance_text(instance, most=most)
+    )
     return exits.FOUND
 
 
@@ -65,13 +83,9 @@ def _show_plan(args: argparse.Namespace) -> int:
 
     plan = load_any_plan(args.instance, work=args.work)
     if isinstance(plan, Plan):
-        text, document = str(plan), plan_document(plan) if args.json else {}
+        show_result(args, lambda: plan_document(plan), lambda: str(plan))
     else:
-        text, document = quorum_plan_text(plan), quorum_plan_document(plan)
-    if args.json:
-        print_json(document)
-    else:
-        print_page(text)
+        show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan))
     return exit_code(plan.status)
 
 
@@ -85,7 +99,7 @@ def _is_plan(source: str) -> bool:
     return read_document(path).values.get("format") == FORMAT
 
 
-def _document(instance: Instance) -> dict[str, object]:
+def _instance_document(instance: Instance) -> dict[str, object]:
     """Return the instance or plan as a document without matrices."""
     issued = instance.counts.sum(axis=(0, 2))
     by_operation = instance.counts.sum(axis=(0, 1))
@@ -120,3 +134,246 @@ def _document(instance: Instance) -> dict[str, object]:
         },
         "provenance": list(instance.provenance),
     }
+
+
+def _run_datasets(args: argparse.Namespace) -> int:
+    """Print the lists."""
+    from placement import datasets
+    from placement.workloads.fleets import MIXES
+
+    rows = [(name, datasets.describe(name)) for name in datasets.names()]
+    document = {
+        "datasets": [{"name": name, "description": words} for name, words in rows],
+        "mixes": {name: list(shares) for name, shares in MIXES.items()},
+    }
+    return _show_list(
+        args, document, rows, "data set", f"Operation mixes (--mix): {', '.join(MIXES)}"
+    )
+
+
+def _show_list(
+    args: argparse.Namespace,
+    document: Mapping[str, object],
+    rows: Sequence[tuple[str, str]],
+    head: str,
+    note: str = "",
+) -> int:
+    """Print names with what they mean, and a note below them."""
+    from placement.text import wrap
+    from placement.text.text_tables import facts
+
+    def text() -> str:
+        below = f"\n\n{wrap(note, indent='  ')}" if note else ""
+        return facts(rows, header=(head, "meaning")) + below
+
+    show_result(args, lambda: document, text)
+    return exits.FOUND
+
+
+def _run_formats(args: argparse.Namespace) -> int:
+    """Print the list."""
+    from placement.io.feeds.registry import FEEDS
+
+    found = list(map(FEEDS.load, FEEDS.names()))
+    told = [{"name": one.name, "title": one.title, "notes": one.notes} for one in found]
+    rows = [(one.name, f"{one.title}: {one.notes}") for one in found]
+    return _show_list(args, {"formats": told}, rows, "format")
+
+
+def _run_methods(args: argparse.Namespace) -> int:
+    """Print the list or the description."""
+    from placement.methods.registry import available, load_method
+
+    if args.name is not None:
+        method = load_method(args.name)
+        rows = _methods_description(method)
+        return _show_list(args, _methods_document(method), rows, "what")
+    found: list[Method] = []
+    broken: dict[str, str] = {}
+    for name in available():
+        try:
+            found.append(load_method(name))
+        except UnsupportedError as error:  # a broken method must not hide the others
+            broken[name] = str(error)
+    show_result(
+        args,
+        lambda: {"methods": list(map(_methods_document, found)), "broken": broken},
+        lambda: _methods_list(found, broken),
+    )
+    return exits.FOUND
+
+
+def _methods_list(found: list[Method], broken: dict[str, str]) -> str:
+    from placement.text import escape, table, wrap
+
+    rows = [
+        [method.name, "exact" if method.exact else "heuristic", method.summary] for method in found
+    ]
+    lines = [table(["method", "kind", "summary"], rows)]
+    lines.extend(
+        wrap(f"{name} cannot be used: {escape(reason)}", indent="  ")
+        for name, reason in broken.items()
+    )
+    return "\n".join(lines)
+
+
+def _methods_document(method: Method) -> dict[str, object]:
+    return {
+        "name": method.name,
+        "summary": method.summary,
+        "exact": method.exact,
+        "objectives": list(method.objectives),
+        "complexity": method.complexity,
+        "reference": method.reference,
+        "settings": {
+            name: {
+                "default": setting.default,
+                "meaning": setting.meaning,
+                "choices": list(setting.choices),
+                "minimum": setting.minimum,
+            }
+            for name, setting in method.settings.items()
+        },
+    }
+
+
+def _methods_description(method: Method) -> list[tuple[str, str]]:
+    kind = "can prove optimality" if method.exact else "heuristic: no proof of its own"
+    rows = [
+        (method.name, f"{method.summary} ({kind})"),
+        ("minimises", ", ".join(f"{objective} latency" for objective in method.objectives)),
+    ]
+    rows.extend(
+        (word, text)
+        for word, text in (("complexity", method.complexity), ("reference", method.reference))
+        if text
+    )
+    for name, setting in method.settings.items():
+        extra = f", one of {', '.join(setting.choices)}" if setting.choices else ""
+        if setting.minimum is not None:
+            extra += f", >= {setting.minimum:g}"
+        rows.append((f"--set {name}", f"{setting.meaning} (default {setting.default}{extra})"))
+    return rows
+
+
+_VOTERS = 5
+
+
+def _run_protocols(args: argparse.Namespace) -> int:
+    """Print the list or the description."""
+    from placement.model.protocols import FAMILIES, Protocol
+
+    if args.name is None:
+        told = [{"name": one.name, "summary": one.summary} for one in FAMILIES.values()]
+        rows = [
+            (one.name, one.summary + (f" ({', '.join(one.parameters)})" if one.parameters else ""))
+            for one in FAMILIES.values()
+        ]
+        return _show_list(args, {"protocols": told}, rows, "protocol", _ASK_PROTOCOLS)
+    given: dict[str, float | str] = {}
+    bare = args.name.strip() in FAMILIES
+    if bare:  # a description needs no value for parameters that a user must give
+        given = {
+            key: "LEVEL" if one.kind == "level" else 2
+            for key, one in FAMILIES[args.name.strip()].parameters.items()
+            if one.required
+        }
+    protocol = Protocol(args.name, given)
+    asked = protocol.family, str(protocol), protocol.paths(args.voters), args.voters
+    return _show_list(args, _protocols_document(*asked), _protocols_description(*asked), "what")
+
+
+_ASK_PROTOCOLS = (
+    "Names in parentheses are parameters. placement show protocols NAME: its formulas, "
+    "assumptions, methods and source. placement solve … --protocol NAME:PARAMETER=VALUE,… asks "
+    "under it."
+)
+
+
+def _proven_by(paths: Mapping[str, CommitPath]) -> str:
+    """Name the methods that prove plans under the paths of a protocol."""
+    from placement.model.waits import Wait
+
+    waits = [Wait(wait) for path in paths.values() for wait in path.waits]
+    if any(wait.origin != "leader" for wait in waits):
+        return "exact (by its enumeration of sets), exhaustive"
+    return "exact, milp, cp-sat, exhaustive"
+
+
+def _protocols_document(
+    family: ProtocolFamily, asked: str, paths: Mapping[str, CommitPath], voters: int
+) -> dict[str, object]:
+    return {
+        "name": family.name,
+        "protocol": asked,
+        "voters": voters,
+        "summary": family.summary,
+        "source": family.source,
+        "proven_by": _proven_by(paths),
+        "assumptions": [*_ASSUMED, *family.assumptions],
+        "parameters": {
+            key: {"default": one.default, "meaning": one.meaning, "required": one.required}
+            for key, one in family.all_parameters.items()
+        },
+        "paths": _paths_document(paths),
+    }
+
+
+def _paths_document(paths: Mapping[str, CommitPath]) -> dict[str, object]:
+    return {
+        kind: {
+            "near": path.trips[0],
+            "relay": path.trips[1],
+            "direct": path.trips[2],
+            "waits": list(path.waits),
+            "constant": path.constant,
+        }
+        for kind, path in paths.items()
+    }
+
+
+_ASSUMED = (
+    "No contention but for the shares given.",
+    "All members are asked at once, and servers take no time.",
+    "The nearest replica by RTT is the one contacted.",
+    "Numbers of answers count the one that waits when it is a member.",
+)
+
+
+def _protocols_description(
+    family: ProtocolFamily, asked: str, paths: Mapping[str, CommitPath], voters: int
+) -> list[tuple[str, str]]:
+    rows = [(asked, family.summary), ("voters", str(voters)), ("source", family.source)]
+    rows += [(kind, str(path)) for kind, path in paths.items()]
+    for key, one in family.all_parameters.items():
+        usual = one.default if isinstance(one.default, str) else f"{one.default or 0:g}"
+        default = "must be given" if one.default is None else f"default {usual}"
+        if one.default is None and not one.required:
+            default = "no default"
+        rows.append((f":{key}=", f"{one.meaning} ({default})"))
+    rows.append(("proven by", _proven_by(paths)))
+    rows.append(("assumed", " ".join((*_ASSUMED, *family.assumptions))))
+    return rows
+
+
+_LISTS = {
+    "datasets": (
+        _run_datasets, "list the bundled data sets and operation mixes", "",
+        "List the bundled data sets and the operation mixes of their workloads.",
+    ),
+    "formats": (
+        _run_formats, "list the formats of RTTs that import reads", "",
+        "List the formats of RTTs that import reads.",
+    ),
+    "methods": (
+        _run_methods, "list the methods, or describe one", "a method",
+        "List the registered methods, or describe one with its settings.",
+    ),
+    "protocols": (
+        _run_protocols, "list the commit protocols, or describe one",
+        "a protocol, with its parameters",
+        "List the commit protocols that --protocol takes, or describe one: the waits of each kind "
+        "of operation, its parameters, assumptions, the methods that prove plans, and its source.",
+    ),
+}  # fmt: skip
+"""Part -> what runs it, its line of help, its argument (empty: none), its description."""

@@ -5,26 +5,17 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import (
-    add_measures,
-    apply_measures,
-)
-from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
-    add_constraints,
-    add_instance,
-    add_method,
+    Switch,
+    add_options,
     add_output,
-    instance_from,
+    add_progress,
+    ask,
     limits_from,
-    problem_from,
     settings_from,
 )
-from placement.cli.plan_output import check_target, show_plan
-from placement.cli.progress_line import progress_of
-from placement.overtime.move_options import add_moves, with_moves
-
-__all__ = ["add_parser", "run"]
+from placement.cli.output import check_target, progress_of, show_plan
+from placement.cli.problem_options import check_present, instance_from, question_from
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -34,17 +25,13 @@ def add_parser(verbs: Subparsers) -> None:
         help="choose replicas, voters and leader",
         description="Choose replicas, voters and leader for an instance, with proof.",
     )
-    add_instance(parser)
-    add_constraints(parser)
-    add_bill(parser)
-    add_moves(parser)
-    add_measures(parser)
-    parser.add_argument(
-        "--price-limits",
-        action="store_true",
-        help="also tell what is gained without each limit of --keep: one more question for each",
-    )
-    add_method(parser)
+    ask(parser, "instance", "question", "constraints", "prices", "today", "moves")
+    ask(parser, "measures", "tail")
+    add_options(parser,
+        Switch("--price-limits", "", "also tell what is gained without each limit of --keep: "
+            "one more question for each"),
+    )  # fmt: skip
+    add_progress(ask(parser, "method"))
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
 
@@ -54,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods.registry import solve
 
     check_target(args)
-    problem = with_moves(problem_from(args, instance_from(args)), args)
-    problem = apply_measures(problem, args)
+    problem = question_from(args, instance_from(args))
     check_present(problem, args)
     with progress_of(args, problem) as progress:
         plan = solve(

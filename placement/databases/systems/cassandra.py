@@ -16,13 +16,11 @@ from placement.databases.deployment import Deployment
 from placement.databases.findings import Findings
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import later, refusal, remark, remarked, with_later
-from placement.errors import InputError
+from placement.databases.texts import later, remark, remarked, with_later
+from placement.errors import InputError, refused
 from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.methods.options import Setting
 from placement.model.constraints import majority
-
-__all__ = ["SCYLLA", "SYSTEM"]
 
 _LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM")
 _OPERATIONS = {"read_level": "reads", "write_level": "writes"}
@@ -46,7 +44,8 @@ class _Keyspace:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def _read(texts: Texts, request: Request, *, scylla: bool) -> Reading:
+def read_keyspace(texts: Texts, request: Request, *, scylla: bool) -> Reading:
+    """Return the roles of a keyspace, in the language of Cassandra or of ScyllaDB."""
     keyspaces: dict[str, _Keyspace] = {}
     levels: dict[str, str] = {}
     for source, text in texts:
@@ -69,7 +68,7 @@ def _read(texts: Texts, request: Request, *, scylla: bool) -> Reading:
         level = levels[setting] = request.text(setting) or levels.get(setting, "QUORUM")
         if level not in _LEVELS:
             known = "one of " + ", ".join(_LEVELS)
-            raise refusal(keyspace.source, setting, "unknown consistency level", level, known)
+            raise refused(keyspace.source, setting, "unknown consistency level", level, known)
     each = [majority(count) for count in deployment.voters_at.values()]
     if "LOCAL_QUORUM" in levels.values() and len(each) > 1:
         findings.note(
@@ -198,12 +197,12 @@ def _roles(
         )
         return Deployment.of(system, {}, name=name, free_voters=total)
     if strategy != _CLASS:
-        raise refusal(source, "class", "unknown strategy", strategy, _CLASS)
+        raise refused(source, "class", "unknown strategy", strategy, _CLASS)
     if "replication_factor" in given:
         message = "a number for all datacentres, which the server expands"
         hint = "the text of DESCRIBE KEYSPACE, with a number for each datacentre"
         value = given["replication_factor"]
-        raise refusal(source, "replication_factor", message, value, hint)
+        raise refused(source, "replication_factor", message, value, hint)
     voters: dict[str, int] = {}
     for place, value in given.items():
         if count := _number(value, source, place):
@@ -217,7 +216,7 @@ def _number(value: _Value, source: str, field: str) -> int:
         return len(value)
     if not value.isdecimal() or len(value) > 4:
         hint = "a whole number (transient replicas, as in '3/1', have no counterpart)"
-        raise refusal(source, field, "not a replication factor", value, hint)
+        raise refused(source, field, "not a replication factor", value, hint)
     return int(value)
 
 
@@ -239,11 +238,12 @@ def _level(votes: int, total: int) -> str | None:
     return named.get(votes, {1: "ONE", 2: "TWO", 3: "THREE"}.get(votes))
 
 
-def _refuses(deployment: Deployment, request: Request, *, title: str) -> list[str]:
+def refuse_keyspace(deployment: Deployment, request: Request, *, title: str) -> list[str]:
+    """Return why a keyspace cannot say a deployment."""
     if deployment.read is None:
         return [
             f"{title} has no leader that orders writes, and the placement has one; read and write "
-            "quorums are those of `placement contingency quorum`"
+            "quorums are those of `placement lab quorum`"
         ]
     reasons = []
     if deployment.leaders:
@@ -326,13 +326,14 @@ def _value_at(site: str, count: int, before: Mapping[str, _Value], request: Requ
     if len(known) < count:
         message = f"{row.name} is placed by racks, and {count - len(known)} more are needed"
         hint = "a column racks of the table of localities with all racks, blanks between"
-        raise refusal("", "racks", message, list(racks), hint)
+        raise refused("", "racks", message, list(racks), hint)
     return known[:count]
 
 
-def _write(
+def write_keyspace(
     deployment: Deployment, request: Request, path: MovePath | None, *, scylla: bool
 ) -> Script:
+    """Return the statements for a deployment, in the language of Cassandra or of ScyllaDB."""
     levels = _levels(deployment)
     kept: dict[str, _Keyspace] = {}
     present = path.present if path else deployment
@@ -392,9 +393,9 @@ SYSTEM = DatabaseSystem(
     name="cassandra",
     title="Cassandra",
     inputs="DESCRIBE KEYSPACE, or CREATE and ALTER KEYSPACE statements",
-    read=partial(_read, scylla=False),
-    refuses=partial(_refuses, title="Cassandra"),
-    write=partial(_write, scylla=False),
+    read=partial(read_keyspace, scylla=False),
+    refuses=partial(refuse_keyspace, title="Cassandra"),
+    write=partial(write_keyspace, scylla=False),
     commits="any",
     named=("keyspace: 1 to 48 letters, digits and '_'", r"[A-Za-z0-9_]{1,48}"),
     says="replicas per datacentre; R and W as consistency levels in a comment",
@@ -407,17 +408,4 @@ SYSTEM = DatabaseSystem(
         )
         for what in ("read", "write")
     },
-)
-
-SCYLLA = replace(
-    SYSTEM,
-    name="scylla",
-    title="ScyllaDB",
-    inputs=f"{SYSTEM.inputs}; a list of racks counts one replica each",
-    read=partial(_read, scylla=True),
-    refuses=partial(_refuses, title="ScyllaDB"),
-    write=partial(_write, scylla=True),
-    named=("keyspace: 1 to 192 letters, digits and '_'", r"[A-Za-z0-9_]{1,192}"),
-    cannot=f"{SYSTEM.cannot}; racks of a datacentre that is not placed by racks yet",
-    validated="syntax only, not run against a server",
 )

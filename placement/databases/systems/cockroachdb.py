@@ -18,14 +18,11 @@ from placement.databases.findings import Findings
 from placement.databases.labels import ConstraintClause, Labels, PlacedReplicas
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import refusal
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.formats.tables import parse_csv
 from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _HEADER = re.compile(r"^\s*target\s*\|\s*raw_config_sql\s*$", re.MULTILINE)
 _DEFAULT_REPLICAS = 3
@@ -96,7 +93,7 @@ class _Zone:
             return None
         digits = text.removeprefix("-")
         if not digits.isdecimal() or len(digits) > 9:
-            raise refusal(self.source, name, "not a whole number", text, "")
+            raise refused(self.source, name, "not a whole number", text, "")
         return int(text)
 
     def flow(self, name: str) -> YamlValue | None:
@@ -167,7 +164,7 @@ def _statement(stream: TokenStream) -> _Zone:
         message = "a statement of multi-region SQL, or no zone configuration: it is not read"
         show = "the output of SHOW ZONE CONFIGURATIONS, which has what the server made of it"
         hint = f"ALTER … CONFIGURE ZONE, or {show}"
-        raise refusal(stream.where(), "", message, str(target), hint)
+        raise refused(stream.where(), "", message, str(target), hint)
     values: dict[str, str | None] = {}
     if stream.accept("DISCARD"):
         return _Zone(target, where, {"": None})
@@ -195,7 +192,7 @@ def _statement(stream: TokenStream) -> _Zone:
 def _target(stream: TokenStream) -> _ZoneTarget:
     kind = stream.name(", ".join(_KINDS)).upper()
     if kind not in _KINDS:
-        raise refusal(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
+        raise refused(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
     partition = ""
     if kind == "PARTITION":
         partition = stream.name("the name of a partition")
@@ -240,7 +237,7 @@ def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: s
         if database or table:
             message = "no such zone configuration"
         hint = "one of " + ", ".join(map(str, applied)) if applied else "one that is set"
-        raise refusal(source, "--database", message, table or database, hint)
+        raise refused(source, "--database", message, table or database, hint)
     values: dict[str, str | None] = {}
     for target in (*found[0].above, found[0]):
         if target in applied:

@@ -15,11 +15,10 @@ from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Findings
 from placement.databases.servers import MovePath, Replica, Server, ServerMove, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import check_keys, json_text, json_values, one_document, refusal
+from placement.databases.texts import check_keys, json_text, json_values, one_document
+from placement.errors import refused
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _INPUT = "`etcdctl member list -w json`, and `etcdctl endpoint status --cluster -w json`"
 _NAME = re.compile(r"[^\s,=\x00-\x1f\x7f]+")
@@ -58,7 +57,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             if not leader:
                 raise document.refuse("leader", "no such member", "the name of a member")
     if lists != 1:
-        raise refusal(source, "members", "member lists given", lists, "one")
+        raise refused(source, "members", "member lists given", lists, "one")
     at = {member.identity or member.name: member.site for member in members}
     if leader not in at:
         findings.note(
@@ -122,7 +121,8 @@ def _member(table: Document, learner: bool, request: Request) -> Member | None:
             return None
         name, site = row.name, row.site
     identity = _identity(table, "ID") if table.has("ID") else ""
-    return Member(name, site, not learner, identity, ",".join(table.names("clientURLs", ())), role)
+    clients, kept = ",".join(table.names("clientURLs", ())), {"peer_url": ",".join(peers)}
+    return Member(name, site, not learner, identity, clients, role, kept if peers else {})
 
 
 def _unstarted(table: Document, learner: bool, findings: Findings) -> None:
@@ -193,7 +193,8 @@ class _Commands:
 
     def peer(self, server: Server) -> str:
         host = server.facts.get("host", server.name)
-        return server.facts.get("peer_url", f"{self.scheme}://{host}:2380")
+        default = str(server.kept.get("peer_url", f"{self.scheme}://{host}:2380")).split(",")[0]
+        return server.facts.get("peer_url", default)
 
     def client(self, server: Server) -> str:
         host = server.facts.get("host", server.name)

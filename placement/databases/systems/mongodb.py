@@ -19,8 +19,6 @@ from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.constraints import majority
 
-__all__ = ["SYSTEM"]
-
 _INPUT = "the document of rs.conf() as JSON: EJSON.stringify(rs.conf()) in mongosh"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?")
 _NUMBER = re.compile(r"-?[0-9]{1,18}([.][0-9]{1,18})?")

@@ -23,14 +23,12 @@ from placement.databases.servers import (
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.postgresql import COMMIT_WAITS, SERVERS, leader_refusals
-from placement.databases.texts import check_keys, one_document, refusal, remark, remarked
-from placement.errors import InputError
+from placement.databases.texts import check_keys, one_document, remark, remarked
+from placement.errors import InputError, refused
 from placement.io.formats.document import Document, parse_json
 from placement.languages.sql_text import comment
 from placement.languages.yaml_texts import yaml_documents
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _INPUT = "`patronictl show-config`, and `patronictl list -f json` or the patroni.yml of each server"
 _TRUE, _FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
@@ -81,7 +79,7 @@ class _Cluster:
     def number(self, values: Mapping[str, object], key: str, default: int) -> int:
         text = str(values.get(key, default))
         if not text.removeprefix("-").isdecimal() or len(text) > 4:
-            raise refusal(self.source, key, "not a number", text, "a whole number")
+            raise refused(self.source, key, "not a number", text, "a whole number")
         return int(text)
 
     def priority(self, values: Mapping[str, object]) -> int:
@@ -90,7 +88,7 @@ class _Cluster:
     def flag(self, values: Mapping[str, str], key: str) -> bool:
         word = values.get(key, "false")
         if word.lower() not in (*_TRUE, *_FALSE):
-            raise refusal(self.source, key, "not a truth value", word, "true or false")
+            raise refused(self.source, key, "not a truth value", word, "true or false")
         return word.lower() in _TRUE
 
     def synchronous(self, name: str) -> bool:
@@ -175,11 +173,11 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
     mode, listed = _mode_of(cluster), cluster.servers
     if cluster.leader and cluster.leader not in listed:
         hint = "the name of a server"
-        raise refusal(cluster.source, "leader", "no such server", cluster.leader, hint)
+        raise refused(cluster.source, "leader", "no such server", cluster.leader, hint)
     standbys = [name for name in listed if name != cluster.leader and cluster.synchronous(name)]
     asked = cluster.number(cluster.settings, "synchronous_node_count", 1)
     if asked < 1:
-        raise refusal(cluster.source, "synchronous_node_count", "out of range", str(asked), ">= 1")
+        raise refused(cluster.source, "synchronous_node_count", "out of range", str(asked), ">= 1")
     able = len(standbys) - (not cluster.leader)
     chosen = [one for one in standbys if listed[one].role in _SYNCHRONOUS_ROLES and mode != "off"]
     chosen = chosen or standbys  # no list says which acknowledge now: any may
@@ -225,7 +223,7 @@ def _mode_of(cluster: _Cluster) -> str:
     mode = cluster.settings.get("synchronous_mode", shown).lower()
     if mode not in ("quorum", *_TRUE, *_FALSE):
         hint = "quorum, on or off"
-        raise refusal(cluster.source, "synchronous_mode", "unknown mode", mode, hint)
+        raise refused(cluster.source, "synchronous_mode", "unknown mode", mode, hint)
     return "on" if mode in _TRUE else "off" if mode in _FALSE else mode
 
 

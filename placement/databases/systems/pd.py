@@ -17,12 +17,10 @@ from placement.databases.findings import Findings
 from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_of_rules
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import json_text, json_values, one_document, refusal
-from placement.errors import InputError
+from placement.databases.texts import json_text, json_values, one_document
+from placement.errors import InputError, refused
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _ROLES = ("leader", "voter", "follower", "learner")
 _OPERATORS = ("in", "notIn", "exists", "notExists")
@@ -142,7 +140,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     groups = {rule.group.name: rule.group for rule in rules}
     if group not in groups:
         hint = "--set group= one of " + ", ".join(sorted(groups))
-        raise refusal(source, "group", "no rules of this group", group, hint)
+        raise refused(source, "group", "no rules of this group", group, hint)
     first, behind = (request.text(key).lower() for key in _KEYS)
     starts = sorted({first, *(rule.key(name) for rule in rules for name in _KEYS)})
     inside = [start for start in starts if start >= first and (not behind or start < behind)]
@@ -155,13 +153,13 @@ def _read(texts: Texts, request: Request) -> Reading:
     ranges = own or stacks
     if not ranges:
         message = "no rule of this group is about these keys"
-        raise refusal(source, "start_key", message, first, ", ".join(starts))
+        raise refused(source, "start_key", message, first, ", ".join(starts))
     readings = {start: _roles(held, request) for start, held in ranges.items()}
     if len({deployment.roles for deployment, _ in readings.values()}) > 1:
         names = ", ".join(start or "''" for start in readings)
         hint = f"--set start_key= and end_key= for one range; the ranges begin at {names}"
         message = "the rules differ from one range of keys to the next"
-        raise refusal(source, "start_key", message, first, hint)
+        raise refused(source, "start_key", message, first, hint)
     deployment, findings = next(iter(readings.values()))
     held = next(iter(ranges.values()))
     unknown = sorted(name for name, one in groups.items() if not one.known)
@@ -356,7 +354,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         add("learner", "learner", site, count)
     notes = [
         f"send it with POST /pd/api/v1/config/placement-rule/{group}; PD moves the replicas by "
-        "itself, learners first, and refuses labels that no store has",
+        "itself, learners first, and refuses labels that no store has"
     ]
     if path is not None:
         notes.append(f"changes: {'; '.join(path.changes(SYSTEM.keeps(deployment)))}")

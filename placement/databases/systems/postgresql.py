@@ -23,13 +23,11 @@ from placement.databases.servers import (
     written_servers,
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import check_keys, later, refusal, remark, remarked, with_later
-from placement.errors import InputError
+from placement.databases.texts import check_keys, later, remark, remarked, with_later
+from placement.errors import InputError, refused
 from placement.io.formats.document import Document
 from placement.languages.sql_text import comment, sql_name, sql_string
 from placement.methods.options import Setting
-
-__all__ = ["COMMIT_WAITS", "SERVERS", "SYSTEM", "leader_refusals"]
 
 COMMIT_WAITS = ("on", "true", "yes", "1", "remote_write", "remote_apply")
 """Values of synchronous_commit under which commits wait for standbys."""
@@ -91,7 +89,7 @@ def _standbys(value: str, source: str) -> _Standbys:
     assert found is not None  # the last form takes any text
     method, number, listed = found[1] or "FIRST", found[2] or "1", found[3]
     if found[2] and not 1 <= int(number[:5]) <= 9999:
-        raise refusal(source, _FIELD, "not a number of standbys", number, ">= 1")
+        raise refused(source, _FIELD, "not a number of standbys", number, ">= 1")
     names: list[str] = []
     for piece in _COMMA.split(found[4] if listed is None else listed):
         text = piece.strip()
@@ -99,11 +97,11 @@ def _standbys(value: str, source: str) -> _Standbys:
             hint = f"{sql_name(text)}, in double quotes, if that is one name; or ANY k (a, b)"
             if text in ("", "*"):
                 hint = "names of standbys (the wildcard * names none)"
-            raise refusal(source, _FIELD, "not the name of a standby", text, hint)
+            raise refused(source, _FIELD, "not the name of a standby", text, hint)
         name = text[1:-1].replace('""', '"') if text[0] == '"' else text
         if name.lower() in map(str.lower, names):
             message = "a standby twice (letters are compared without case)"
-            raise refusal(source, _FIELD, message, name, "once")
+            raise refused(source, _FIELD, message, name, "once")
         names.append(name)
     return _Standbys(method.upper(), int(number), tuple(names))
 
@@ -115,7 +113,7 @@ def _setting(text: str, source: str) -> _Standbys | None:
     if shown := _SHOWN.search(text):
         return _standbys(shown[1], source)
     if opened := _OPEN.search(text):
-        raise refusal(source, _FIELD, "a value without its closing quote", opened[1], _INPUT)
+        raise refused(source, _FIELD, "a value without its closing quote", opened[1], _INPUT)
     return None
 
 
@@ -239,7 +237,7 @@ def _states(text: str, source: str) -> dict[str, list[str]]:
             raise InputError("no such column", source=source, field="sync_state", expected=hint)
         state = cells["sync_state"]
         if state not in _STATES:
-            raise refusal(source, "sync_state", "unknown state", state, " or ".join(_STATES))
+            raise refused(source, "sync_state", "unknown state", state, " or ".join(_STATES))
         found.setdefault(cells["application_name"], []).append(state)
     return found
 

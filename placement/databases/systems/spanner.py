@@ -16,13 +16,11 @@ from placement.databases.findings import Findings
 from placement.databases.localities import name_refusals
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import json_text, one_document, refusal
-from placement.errors import InputError
+from placement.databases.texts import json_text, one_document
+from placement.errors import InputError, refused
 from placement.io.formats.document import Document, parse_json
 from placement.languages.sql_text import TokenStream, mysql_name, mysql_string
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _INPUT = (
     "the answer of `gcloud spanner instance-configs describe NAME --format=json`, and for the "
@@ -54,7 +52,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             database, leader = chosen
             if leader not in held["READ_WRITE"]:
                 hint = "one of " + ", ".join(held["READ_WRITE"])
-                raise refusal(name, _LEADER_OPTION, "no read-write replica there", leader, hint)
+                raise refused(name, _LEADER_OPTION, "no read-write replica there", leader, hint)
     config = {"config": document.values, "statements": [words for _, words in statements]}
     deployment = Deployment.of(
         "spanner",
@@ -241,7 +239,5 @@ SYSTEM = DatabaseSystem(
     "failover order; another quorum",
     validated="the statement: memefish 0.8.1; the document: syntax only, no server was run",
     keeps_text=True,
-    settings={
-        "base_config": Setting("", "base configuration of Spanner that has the voters"),
-    },
+    settings={"base_config": Setting("", "base configuration of Spanner that has the voters")},
 )

@@ -15,13 +15,11 @@ from placement.databases.findings import Findings
 from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_of_rules
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import refusal
+from placement.errors import refused
 from placement.languages.sql_text import TokenStream, comment, mysql_name, mysql_string
 from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
 from placement.model.constraints import majority
-
-__all__ = ["SYSTEM"]
 
 _SUGAR = ("PRIMARY_REGION", "REGIONS", "SCHEDULE")
 _DETAIL = ("LEADER_CONSTRAINTS", "FOLLOWER_CONSTRAINTS", "LEARNER_CONSTRAINTS", "CONSTRAINTS")
@@ -42,7 +40,7 @@ class _PolicyOptions:
     def number(self, option: str, default: int) -> int:
         text = self.options.get(option, str(default))
         if not text.isdecimal() or len(text) > 4:
-            raise refusal(self.source, option, "not a number", text, "1, 2, …")
+            raise refused(self.source, option, "not a number", text, "1, 2, …")
         return int(text)
 
     def flow(self, option: str) -> YamlValue | None:
@@ -293,7 +291,5 @@ SYSTEM = DatabaseSystem(
     validated="the TiDB parser (grammar); no server was run",
     keeps_text=True,
     expresses=frozenset({"follower"}),
-    settings={
-        "locality_key": Setting("region", "key of the store label whose values are places"),
-    },
+    settings={"locality_key": Setting("region", "key of the store label whose values are places")},
 )

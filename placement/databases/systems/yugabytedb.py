@@ -20,8 +20,6 @@ from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
 from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
 
-__all__ = ["SYSTEM"]
-
 _PLACE = ("cloud", "region", "zone")
 _Place = tuple[str, str, str]
 _Spaces = dict[str, tuple[str, dict[str, str]]]

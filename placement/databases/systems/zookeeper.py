@@ -20,12 +20,10 @@ from placement.databases.servers import (
     written_servers,
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.texts import check_keys, refusal
-from placement.errors import InputError
+from placement.databases.texts import check_keys
+from placement.errors import InputError, refused
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
-
-__all__ = ["SYSTEM"]
 
 _INPUT = "zoo.cfg, or the dynamic configuration (zkCli.sh: config)"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:\d+){0,2}")
@@ -62,16 +60,16 @@ def _read(texts: Texts, request: Request) -> Reading:
                 groups.append((where, key, value))
                 continue
             if len(text_id) > 3 or int(text_id) > _MOST_ID:
-                raise refusal(where, key, "not a server", value, "1 to 255")
+                raise refused(where, key, "not a server", value, "1 to 255")
             identity = int(text_id)
             if kind == "weight":
                 if value not in ("0", "1"):
                     hint = "0 or 1: votes that count for more have no counterpart here"
-                    raise refusal(where, key, "a weight", value, hint)
+                    raise refused(where, key, "a weight", value, hint)
                 weights[identity] = value
                 continue
             if identity in servers:
-                raise refusal(where, key, "given twice", value, "once")
+                raise refused(where, key, "given twice", value, "once")
             member = _member(text_id, value, where, key, request)
             if member.name in [one.name for one in servers.values()]:  # by its port, then
                 member = replace(member, name=str(member.kept["addresses"]).partition("|")[0])
@@ -80,14 +78,14 @@ def _read(texts: Texts, request: Request) -> Reading:
                 hint = (
                     f"the servers in that file, not beside the key ({dynamic}): servers refuse it"
                 )
-                raise refusal(where, key, "a server beside dynamicConfigFile", value, hint)
+                raise refused(where, key, "a server beside dynamicConfigFile", value, hint)
     if not servers:
         raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
     voting = {str(number) for number, one in servers.items() if one.voter}
     for where, key, value in groups:  # weights need one of all participants, a majority
         if len(groups) > 1 or {part.strip() for part in value.split(":")} != voting:
             hint = "no groups, or one of all participants: others have no counterpart here"
-            raise refusal(where, key, "groups of servers, a quorum of quorums", value, hint)
+            raise refused(where, key, "groups of servers, a quorum of quorums", value, hint)
     findings = Findings()
     several = [f"server.{n}" for n, one in servers.items() if "|" in str(one.kept["addresses"])]
     if several:
@@ -119,11 +117,11 @@ def _member(identity: str, value: str, source: str, field: str, request: Request
     each = [one for one in found if one is not None]
     if len(each) < len(found):
         form = "host:port:port, several with | between, and :observer or ;port behind it"
-        raise refusal(source, field, "not a server", value, form)
+        raise refused(source, field, "not a server", value, form)
     roles = {(one["role"] or "participant").lower() for one in each}
     if len(roles) > 1:
         same = "the same role behind each address"
-        raise refusal(source, field, "two roles of one server", value, same)
+        raise refused(source, field, "two roles of one server", value, same)
     hosts = [one["host"].strip("[]") for one in each]
     known = {*request.localities.sites, *(row.name for row in request.localities.rows)}
     named = [host for host in hosts if host in known] or hosts[:1]
@@ -131,7 +129,7 @@ def _member(identity: str, value: str, source: str, field: str, request: Request
     if len(sites) > 1:
         words = f"one server at {len(sites)} sites ({', '.join(sorted(sites))})"
         one_place = "addresses of one place: a server holds one replica"
-        raise refusal(source, field, words, value, one_place)
+        raise refused(source, field, words, value, one_place)
     kept = {
         "addresses": "|".join(one["host"] + one["ports"] for one in each),
         "client": mark + client,
@@ -163,9 +161,9 @@ def _numbered(servers: Sequence[Server]) -> dict[str, int]:
         if not text:
             continue
         if not text.isdecimal() or len(text) > 3 or not 1 <= int(text) <= _MOST_ID:
-            raise refusal("", "id", "not the number of a server", text, "1 to 255")
+            raise refused("", "id", "not the number of a server", text, "1 to 255")
         if int(text) in found.values():
-            raise refusal("", "id", "the number of two servers", text, "one each")
+            raise refused("", "id", "the number of two servers", text, "one each")
         found[server.name] = int(text)
     free = (number for number in range(1, _MOST_ID + 1) if number not in {*found.values()})
     return found | {one.name: next(free) for one in servers if one.name not in found}

@@ -1,4 +1,4 @@
-"""``placement deployment``: read, lint, evaluate and compare what a database runs."""
+"""``placement db``: read, lint, evaluate and compare what a database runs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.diversity_options import add_diversity, diversity_from
-from placement.cli.options import (
-    add_file,
-    add_instance,
-    add_json,
-    add_sites,
-    instance_from,
-    names,
-    settings_from,
-)
-from placement.cli.page import print_page
-from placement.cli.plan_output import check_target, print_json
+from placement.cli.dispatch import run_part
+from placement.cli.options import Switch, add_file, add_json, add_options, ask, settings_from
+from placement.cli.output import check_target, show_result
+from placement.cli.problem_options import diversity_from, instance_from, names
+from placement.databases.verbs import export
 from placement.databases.verbs.export import add_names
 
 if TYPE_CHECKING:
@@ -34,14 +26,15 @@ if TYPE_CHECKING:
     from placement.databases.system import Reading
     from placement.plan import Plan
 
-__all__ = ["add_parser", "run"]
+
+run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its four parts."""
     parser = verbs.add_parser(
-        "deployment",
-        help="read, lint, evaluate and compare the configuration of a database",
+        "db",
+        help="read, lint, evaluate, compare and export the configuration of a database",
         description="Read the placement configuration of a database into a deployment: voters and "
         "non-voters per site, and the order of leaders. Check it, evaluate it beside the proven "
         "best, and compare it with another.",
@@ -51,7 +44,7 @@ def add_parser(verbs: Subparsers) -> None:
         "read",
         help="read a configuration into a deployment",
         description="Read a configuration into a deployment file, which the other parts and "
-        "`placement export` take. Exit code 2: the configuration is broken (see lint).",
+        "`placement db export` take. Exit code 2: the configuration is broken (see lint).",
     )
     lint = parts.add_parser(
         "lint",
@@ -62,10 +55,10 @@ def add_parser(verbs: Subparsers) -> None:
     )
     for part in (read, lint):
         part.add_argument(
-            "system", metavar="SYSTEM", help="system (placement export --list shows the names)"
+            "system", metavar="SYSTEM", help="system (placement db export --list shows the names)"
         )
         part.add_argument("files", nargs="+", metavar="FILE", help="output of the database")
-        add_instance(part, option=True)
+        ask(part, "instance", option=True)
         add_names(part)
     group = read.add_argument_group("output")
     add_json(group)
@@ -83,23 +76,15 @@ def add_parser(verbs: Subparsers) -> None:
         "deployment breaks a rule.",
     )
     evaluate.add_argument(
-        "deployment", metavar="FILE", help="a file that deployment read wrote, or a plan file"
+        "deployment", metavar="FILE", help="a file that db read wrote, or a plan file"
     )
-    add_instance(evaluate, option=True)
-    group = evaluate.add_argument_group("rules")
-    group.add_argument("--survive", metavar="LEVEL", help=goal)
-    add_diversity(group)
-    for option, what in (("--forbid", "a replica"), ("--no-vote", "a voter")):
-        add_sites(group, option, f"sites that may not hold {what}")
-    group.add_argument(
-        "--losses", default="site", metavar="LEVEL", help="domains that are lost (default site)"
-    )
-    group.add_argument(
-        "--time-limit",
-        type=types.seconds,
-        metavar="S",
-        help="most seconds of the search (default: no limit)",
-    )
+    ask(evaluate, "instance", option=True)
+    rules = ("survive", "cap", "distinct", "require", "forbid", "no_vote")
+    group = ask(evaluate, "constraints", only=rules, title="rules")
+    add_options(group,
+        Switch("--losses", "LEVEL", "domains that are lost (default site)", default="site"),
+    )  # fmt: skip
+    ask(evaluate, "method", only=("time_limit",))
     add_json(evaluate)
     evaluate.set_defaults(run=_evaluate)
     diff = parts.add_parser(
@@ -112,12 +97,7 @@ def add_parser(verbs: Subparsers) -> None:
     diff.add_argument("after", metavar="AFTER", help="a deployment or a plan")
     add_json(diff)
     diff.set_defaults(run=_diff)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the part that was asked for."""
-    code: int = args.run(args)
-    return code
+    export.add_parser(parts)
 
 
 # --- read and lint ---------------------------------------------------------------------------
@@ -134,14 +114,12 @@ def _read(args: argparse.Namespace) -> int:
     document = deployment_document(reading.deployment)
     if args.output is not None:
         write_file(args.output, encode_json(document), force=args.force)
-    if args.json:
-        print_json({**document, "findings": list(map(dataclasses.asdict, reading.findings))})
-    else:
-        print_page(_deployment_text(reading.deployment))
-        if reading.findings:
-            print_page("\n" + _findings_text(reading.findings))
-        if args.output is not None:
-            print(f"\nWritten to {args.output}")
+    said = f"\n\nWritten to {args.output}" if args.output is not None else ""
+    show_result(
+        args,
+        lambda: {**document, "findings": list(map(dataclasses.asdict, reading.findings))},
+        lambda: _deployment_text(reading.deployment, reading.findings) + said,
+    )
     return exits.INFEASIBLE if broken(reading.findings) else exits.FOUND
 
 
@@ -169,13 +147,15 @@ def _lint(args: argparse.Namespace) -> int:
 
     reading, findings = _reading(args)
     bad = broken(findings)
-    if args.json:
-        rows = list(map(dataclasses.asdict, findings))
-        document = deployment_document(reading.deployment)
-        print_json({"broken": bad, "findings": rows, "deployment": document})
-    else:
-        print_page(_deployment_text(reading.deployment))
-        print_page("\n" + (_findings_text(findings) if findings else "Nothing found."))
+    show_result(
+        args,
+        lambda: {
+            "broken": bad,
+            "findings": list(map(dataclasses.asdict, findings)),
+            "deployment": deployment_document(reading.deployment),
+        },
+        lambda: _deployment_text(reading.deployment, findings, "Nothing found."),
+    )
     if bad:
         return exits.INFEASIBLE
     unknown = any(finding.rule == GOAL_OPEN for finding in findings)
@@ -184,17 +164,20 @@ def _lint(args: argparse.Namespace) -> int:
 
 def _findings_text(findings: Sequence[Finding]) -> str:
     from placement.text import escape, page_width, wrap
+    from placement.text.text_tables import laid_out
 
     order = {"error": 0, "warning": 1, "note": 2}
     lines = []
-    for finding in sorted(findings, key=lambda one: order[one.severity]):
+    findings = sorted(findings, key=lambda one: order[one.severity])
+    for finding in findings:
         lines.append(f"{finding.severity}: {finding.rule}")
         for words in (finding.evidence, f"Remedy: {finding.remedy}"):
             lines.append("  " + wrap(escape(words), page_width() - 2, indent="  "))
-    return "\n".join(lines)
+    rows = [[one.severity, one.rule, one.evidence, one.remedy] for one in findings]
+    return laid_out(["severity", "rule", "evidence", "remedy"], rows, "\n".join(lines))
 
 
-def _deployment_text(deployment: Deployment) -> str:
+def _deployment_text(deployment: Deployment, findings: Sequence[Finding], nothing: str = "") -> str:
     from placement.text.text_tables import escape, table
 
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
@@ -221,6 +204,8 @@ def _deployment_text(deployment: Deployment) -> str:
             f"No leader; a read waits for {deployment.read} of {deployment.voters} replicas, "
             f"a write for {deployment.quorum}"
         )
+    if found := _findings_text(findings) if findings else nothing:
+        lines += ["", found]
     return "\n".join(lines)
 
 
@@ -250,25 +235,23 @@ def _open_rows(deployment: Deployment) -> list[list[str]]:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    from placement.databases.deployment import load_deployment
+    from placement.databases.deployment import check_sites, load_deployment
     from placement.databases.deployment_value import evaluate_deployment
 
     instance = instance_from(args)
     deployment, _ = load_deployment(args.deployment)
+    check_sites(deployment, instance.sites, args.deployment)
     value = evaluate_deployment(
         deployment,
         instance,
         survive=args.survive,
-        diversity=diversity_from(args),
+        diversity=diversity_from(args, instance),
         forbidden=names(args.forbid, instance.sites),
         non_voters=names(args.no_vote, instance.sites),
         level=args.losses,
         time_limit=args.time_limit,
     )
-    if args.json:
-        print_json(_value_document(value))
-    else:
-        print(_value_text(value))
+    show_result(args, lambda: _value_document(value), lambda: _value_text(value))
     return exits.INFEASIBLE if value.reasons else exits.FOUND
 
 
@@ -305,8 +288,8 @@ def _value_document(value: DeploymentValue) -> dict[str, object]:
 
 def _value_text(value: DeploymentValue) -> str:
     from placement.problem import describe
-    from placement.text.plans import failures_table
-    from placement.text.text_tables import escape, facts
+    from placement.text.plans import failures_table, values_text
+    from placement.text.text_tables import facts
 
     plan, best = value.plan, value.best
     rows = [
@@ -332,8 +315,9 @@ def _value_text(value: DeploymentValue) -> str:
         rows.append((f"Change {count}", f"{words}: {ms:.2f} ms, {gain:.1%} less than now"))
     rows += [("Open", words) for words in value.open]
     rows += [("Breaks", reason) for reason in value.reasons]
-    text = facts([(name, escape(words)) for name, words in rows])
-    return f"{text}\n\nWhen {value.losses.describe()}\n{failures_table(value.losses)}"
+    text = facts(rows, header=("what", "value"))
+    lost = values_text(failures_table(value.losses))
+    return f"{text}\n\nWhen {value.losses.describe()}\n{lost}"
 
 
 # --- diff ------------------------------------------------------------------------------------
@@ -343,7 +327,7 @@ def _diff(args: argparse.Namespace) -> int:
     from placement.databases.deployment import load_deployment
     from placement.databases.servers import path_between
     from placement.errors import UnsupportedError
-    from placement.text.text_tables import escape
+    from placement.text.text_tables import escape, facts
 
     before, after = (load_deployment(path)[0] for path in (args.before, args.after))
     words = before.differences(after)
@@ -353,7 +337,8 @@ def _diff(args: argparse.Namespace) -> int:
         steps = path_between(before, after).steps
     except UnsupportedError as error:
         why = str(error)
-    if args.json:
+
+    def document() -> dict[str, object]:
         rows = [
             {
                 "step": step.kind,
@@ -367,12 +352,16 @@ def _diff(args: argparse.Namespace) -> int:
             for step in steps
         ]
         same = {"same": not words, "differences": list(words)}
-        print_json({**same, "steps": rows, "no_steps": why or None})
-        return exits.FOUND
-    print("\n".join(map(escape, words or ("The same roles.",))))
-    if steps:
-        print("\nSteps, in a safe order")
-        print("\n".join(f"{i:>3}. {escape(step.text)}" for i, step in enumerate(steps, 1)))
-    elif why:
-        print(f"\nNo steps: {escape(why)}")
+        return {**same, "steps": rows, "no_steps": why or None}
+
+    def text() -> str:
+        lines = [*map(escape, words or ("The same roles.",))]
+        if steps:
+            numbered = [(f"{i:>3}.", step.text) for i, step in enumerate(steps, 1)]
+            lines += ["", "Steps, in a safe order", facts(numbered, header=("step", "change"))]
+        elif why:
+            lines += ["", f"No steps: {escape(why)}"]
+        return "\n".join(lines)
+
+    show_result(args, document, text)
     return exits.FOUND

@@ -1,4 +1,4 @@
-"""``placement export``: a plan as the statements or the documents of a database."""
+"""``placement db export``: a plan as the statements or the documents of a database."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_file, add_json, settings_from
-from placement.cli.plan_output import check_target, print_json, print_notes
+from placement.cli.options import Switch, add_file, add_json, add_options, settings_from
+from placement.cli.output import check_target, print_json, print_notes
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,32 +19,19 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.quorumstore import QuorumPlan
 
-__all__ = ["add_names", "add_parser", "run"]
-
 
 def add_names(parser: argparse.ArgumentParser) -> None:
     """Add the names of places, the name of the database and the settings of the system."""
     group = parser.add_argument_group("names")
-    group.add_argument(
-        "--localities",
-        metavar="FILE",
-        help="table with the columns locality (name in the database), site (name in the instance) "
-        "and what a system needs (nodes, host, zone, cloud); or a JSON object of names "
-        "(default: the names are the same)",
-    )
-    group.add_argument(
-        "--database",
-        type=types.text,
-        metavar="NAME",
-        help="database, keyspace or cluster to read or write (default: the only one)",
-    )
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the system (placement export --list)",
-    )
+    add_options(group,
+        Switch("--localities", "FILE", "table with the columns locality (name in the "
+            "database), site (name in the instance) and what a system needs (nodes, host, "
+            "zone, cloud); or a JSON object of names (default: the names are the same)"),
+        Switch("--database", "NAME", "database, keyspace or cluster to read or write (default: "
+            "the only one)", types.text),
+        Switch("--set", "NAME=VALUE", "a setting of the system (placement db export --list)",
+            several=True, default=()),
+    )  # fmt: skip
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -60,27 +47,23 @@ def add_parser(verbs: Subparsers) -> None:
         "system", nargs="?", metavar="SYSTEM", help="system (--list shows the names)"
     )
     parser.add_argument(
-        "plan", nargs="?", metavar="PLAN", help="a plan file, or a file that deployment read wrote"
+        "plan", nargs="?", metavar="PLAN", help="a plan file, or a file that db read wrote"
     )
+    add_options(parser,
+        Switch("--list", "", "show what each system can express, and how the output was "
+            "validated"),
+    )  # fmt: skip
     parser.add_argument(
-        "--list",
-        action="store_true",
-        help="show what each system can express, and how the output was validated",
-    )
-    parser.add_argument(
-        "--from",
-        dest="present",
-        metavar="FILE",
+        "--from", dest="present", metavar="FILE",
         help="the deployment or plan that runs now: the text then has the steps from it",
-    )
-    parser.add_argument(
-        "--instance",
-        metavar="INSTANCE",
-        help="for a deployment: the instance of its sites (a plan contains its instance)",
-    )
+    )  # fmt: skip
+    add_options(parser,
+        Switch("--instance", "INSTANCE", "for a deployment: the instance of its sites (a plan "
+            "contains its instance)"),
+    )  # fmt: skip
     add_names(parser)
     group = parser.add_argument_group("output")
-    add_json(group)
+    add_json(group, tables=False)
     add_file(group, "write the text to a file")
     parser.set_defaults(run=run)
 
@@ -102,11 +85,11 @@ def run(args: argparse.Namespace) -> int:
     system = load_system(args.system)
     deployment, plan = load_deployment(args.plan)
     sites = _sites(args, plan)
-    check_sites(deployment, sites)
+    check_sites(deployment, sites, args.plan)
     present = None
     if args.present is not None:
         present, _ = load_deployment(args.present)
-        check_sites(present, sites)
+        check_sites(present, sites, args.present)
     if args.localities is not None and not Path(args.localities).exists():
         write_file(args.localities, encode_text(localities_template(deployment.sites)))
         raise InputError(
@@ -115,7 +98,8 @@ def run(args: argparse.Namespace) -> int:
             expected="the names that the database has for these sites; then run the command again",
         )
     localities = load_localities(args.localities, sites)
-    request = system.request(localities, args.database or deployment.name, settings_from(args))
+    name = args.database or deployment.name or (present.name if present is not None else "")
+    request = system.request(localities, name, settings_from(args))
     script = write_deployment(system, deployment, request, present)
     called = [row for row in localities.rows if localities.derived and row.site in deployment.sites]
     notes = script.notes
@@ -147,11 +131,8 @@ def _sites(args: argparse.Namespace, plan: Plan | QuorumPlan | None) -> tuple[st
     if args.instance is not None:
         return load(args.instance).sites
     if plan is None:
-        raise InputError(
-            "a deployment does not hold its instance",
-            field="--instance",
-            expected="the instance whose sites it names",
-        )
+        words = "a deployment does not hold its instance"
+        raise InputError(words, field="--instance", expected="the instance whose sites it names")
     return plan.problem.instance.sites if isinstance(plan, Plan) else plan.problem.sites
 
 

@@ -20,8 +20,6 @@ from placement.support.checks import FloatArray
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["OperationParts", "WaitLatency", "by_part", "by_wait"]
-
 
 @dataclass(frozen=True, slots=True)
 class OperationParts:

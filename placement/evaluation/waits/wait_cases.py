@@ -32,21 +32,6 @@ from placement.model.demand import Demand
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "FORBIDDEN",
-    "MOST_BLOCKS",
-    "CaseGreedy",
-    "ClausesOfWait",
-    "SingleWait",
-    "SingleWaits",
-    "WaitCases",
-    "case_rounds",
-    "case_wait",
-    "no_cases",
-    "waits_of",
-]
-
-
 # The cases of each wait of the leaders alone, from which the engine makes those that it needs
 
 MOST_BLOCKS = 7

@@ -13,16 +13,6 @@ from placement.model.waits import Clause, Wait
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = [
-    "check_waits",
-    "every_replica_votes",
-    "least_replicas",
-    "refuse_waits",
-    "refuse_witnesses",
-    "role_size",
-    "wait_notes",
-]
-
 
 def every_replica_votes(problem: Problem) -> bool:
     """Return whether the nearest replica or a client waits, so that V = R."""
@@ -124,12 +114,9 @@ def check_waits(problem: Problem) -> None:
     if demand.leaderless:
         for field, value in (("leader", problem.leader), ("leaders", problem.leaders)):
             if value is not None:
-                raise InputError(
-                    "no operation needs a leader",
-                    field=field,
-                    value=value,
-                    expected=f"no {field} with {_who(problem)}",
-                )
+                words = "no operation needs a leader"
+                expected = f"no {field} with {_who(problem)}"
+                raise InputError(words, field=field, value=value, expected=expected)
 
 
 def _check_alone(problem: Problem) -> None:
@@ -175,12 +162,9 @@ def _check_need(problem: Problem, clause: Clause) -> None:
     rules = problem.rules
     size = rules.voters if clause.role == "voters" else rules.replicas_min
     if isinstance(clause.need, int) and clause.need > size:
-        raise InputError(
-            f"more answers than {clause.role}",
-            field="waits",
-            value=str(clause),
-            expected=f"at most {size} of {clause.role}",
-        )
+        words = f"more answers than {clause.role}"
+        expected = f"at most {size} of {clause.role}"
+        raise InputError(words, field="waits", value=str(clause), expected=expected)
 
 
 def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
@@ -194,12 +178,9 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
         # a leader that waits inside its own domain is a member: a majority is at least one
         asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
         if asked > size and "all" not in (first.need, second.need):
-            raise InputError(
-                f"more answers than {first.role}: no member is both inside and outside",
-                field="waits",
-                value=f"{first} + {second}",
-                expected=f"at most {size} together",
-            )
+            words = f"more answers than {first.role}: no member is both inside and outside"
+            expected = f"at most {size} together"
+            raise InputError(words, field="waits", value=f"{first} + {second}", expected=expected)
 
 
 def _check_groups(problem: Problem, protocol: Protocol) -> None:

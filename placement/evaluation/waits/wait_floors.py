@@ -43,13 +43,6 @@ import numpy.typing as npt
 
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "floor_costs",
-    "nearest_voters",
-    "wait_floors",
-    "wait_order",
-]
-
 Costs = npt.NDArray[Any]
 
 _ROUNDING = 2.0 * float(np.finfo(np.float64).eps)

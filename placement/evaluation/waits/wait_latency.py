@@ -16,8 +16,6 @@ from placement.model.demand import Demand, WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["needed", "wait_latency", "waits_score"]
-
 
 def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> IntArray:
     """Return how many answers a clause needs.

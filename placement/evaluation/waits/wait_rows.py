@@ -27,8 +27,6 @@ from placement.support.checks import FloatArray, IntArray
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_rows"]
-
 
 @dataclass(frozen=True)
 class RoleRow:

@@ -12,18 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.errors import InputError
+from placement.errors import refused
 from placement.io.feeds.headers import read_header
-from placement.io.formats.tables import (
-    Cell,
-    Table,
-    check_row_length,
-    parse_csv,
-    refused,
-    table_of_cells,
-)
-
-__all__ = ["TextTable", "blocks_of", "is_page", "json_table", "labels_of"]
+from placement.io.formats.tables import Cell, Table, check_row_length, parse_csv, table_of_cells
 
 _LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)\s*')
 
@@ -166,13 +157,9 @@ def _rows(
         place += 1
     told = next(filter(None, map(_ROWS.fullmatch, lines[place : place + 1])), None)
     if told is not None and int(told[1] or told[2]) != len(rows):
-        raise InputError(
-            "a table that is cut off",
-            source=f"{source}, row {place + 1}",
-            field="rows",
-            value=len(rows),
-            expected=f"{told[1] or told[2]} rows, as the last line says",
-        )
+        words = "a table that is cut off"
+        expected = f"{told[1] or told[2]} rows, as the last line says"
+        raise refused(f"{source}, row {place + 1}", "rows", words, len(rows), expected)
     return _block(source, names, rows, numbers, heading, form), place
 
 

@@ -10,6 +10,7 @@ Rows of the same interval, client and operation are added up.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections import defaultdict
@@ -17,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from placement.errors import InputError
+from placement.errors import InputError, for_each, refused
+from placement.io.demand_tables import DemandTable, demand_of
 from placement.io.feeds.blocks import labels_of
 from placement.io.feeds.headers import DEMAND_ROLES, check_given, the_column
 from placement.io.feeds.quantity_text import Decimal, clean_counts, is_missing
@@ -26,13 +28,17 @@ from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import PARQUET, Cell, Table, name_cell, quantity_cell
 from placement.model.operations import NAMED_OPERATIONS
 
-__all__ = ["DemandFeed", "DemandRequest", "is_standard", "read_demand_feed"]
-
 _OPTION = "--count-columns"
 _UNIT = re.compile(r"\s*[\d.,]+\s*\D.*")
 _COUNT = "a finite number of operations >= 0"
 _ANY = "*"
 """Name for every operation in a map, and for series without the label of an operation."""
+
+_SQL = {
+    "select": "strong_read",
+    **dict.fromkeys(("insert", "update", "delete", "upsert", "merge", "replace"), "single_group"),
+}
+"""Operation of a statement of SQL, unless the user or the table says another."""
 
 _Row = tuple[str, str, str, float]
 """Interval, client, operation, count."""
@@ -60,22 +66,6 @@ class DemandRequest:
     decimal: Decimal = "auto"
 
 
-@dataclass(frozen=True, eq=False)
-class DemandFeed:
-    """A table of demand in the columns that :func:`placement.io.demand_tables.demand_of` reads.
-
-    Attributes
-    ----------
-    frame
-        Columns interval (where there are several), client, operation, count.
-    notes
-        Sentences that say what the reader did.
-    """
-
-    frame: ColumnTable
-    notes: tuple[str, ...]
-
-
 def is_standard(path: str | os.PathLike[str], request: DemandRequest) -> bool:
     """Return whether a table has the columns of the package, with plain numbers.
 
@@ -99,6 +89,9 @@ def is_standard(path: str | os.PathLike[str], request: DemandRequest) -> bool:
     texts = [str(row[i]) for row in table.rows for i in numbers if isinstance(row[i], str)]
     plain = not any("," in text or _UNIT.fullmatch(text) for text in texts if len(text) <= 100)
     long = {"operation", "count"} & set(table.columns)
+    if "operation" in table.columns:
+        verb = table.column("operation")
+        plain = plain and not any(str(row[verb]).strip().lower() in _SQL for row in table.rows)
     return names[0] not in ("time", "series") and plain and bool(long or not _words(table, numbers))
 
 
@@ -128,8 +121,8 @@ def _roles(table: Table, given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> DemandFeed:
-    """Read demand of any of the layouts.
+def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> DemandTable:
+    """Read demand of any of the layouts; its notes say what was done.
 
     Raises
     ------
@@ -141,11 +134,9 @@ def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> De
     content = Content.of(path)
     tables = content.blocks if content.tabular else []
     if len(tables) != 1 or not tables[0].rows:
-        raise InputError(
-            "no rows" if tables and not tables[0].rows else f"{len(tables)} tables",
-            source=content.source,
-            expected="one table with a row per count: CSV, of psql, or JSON objects",
-        )
+        words = "no rows" if tables and not tables[0].rows else f"{len(tables)} tables"
+        expected = "one table with a row per count: CSV, of psql, or JSON objects"
+        raise InputError(words, source=content.source, expected=expected)
     (table,) = tables
     plain = [name.strip().lower() for name in table.columns]
     if set(plain) == {"series", "time", "value"} and not request.columns:
@@ -172,10 +163,10 @@ def _counts(
         [row[column] for row in table.rows], table.at, name, decimal=request.decimal
     )
     gone = [blank and is_missing(cell) for cell in clean.cells]
-    values = [
-        0.0 if missing else quantity_cell(cell, table.at(i), name, _COUNT)
-        for i, (cell, missing) in enumerate(zip(clean.cells, gone, strict=True))
-    ]
+    values = for_each(
+        lambda i: 0.0 if gone[i] else quantity_cell(clean.cells[i], table.at(i), name, _COUNT),
+        range(len(gone)),
+    )
     notes = [*clean.notes, *(["values are rates"] if clean.per_second else [])]
     if any(gone):
         notes.append(f"{sum(gone)} cells without a value count as 0 operations")
@@ -205,12 +196,9 @@ def _by_role(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str
             )
     if "client" not in roles or not wide:
         role = "count" if "client" in roles else "client"
-        raise InputError(
-            f"no column for the {role}",
-            source=table.source,
-            field="header",
-            value=", ".join(table.columns),
-            expected=f"a column {role}, or {_OPTION} {role}=COLUMN",
+        expected = f"a column {role}, or {_OPTION} {role}=COLUMN"
+        raise refused(
+            table.source, "header", f"no column for the {role}", ", ".join(table.columns), expected
         )
     notes = ["columns: " + ", ".join(f"{role} is {name!r}" for role, name in roles.items())]
     rows: list[_Row] = []
@@ -264,22 +252,20 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
 
 def _added(
     table: Table, rows: Sequence[_Row], request: DemandRequest, notes: Sequence[str]
-) -> DemandFeed:
+) -> DemandTable:
     """Return the table of the sums, under the names of the model."""
     known = {operation for _, _, operation, _ in rows}
     for name in request.operations:
         if name != _ANY and name not in known:
-            raise InputError(
-                "no such operation in the demand",
-                source=table.source,
-                field="--operation",
-                value=name,
-                expected="one of " + ", ".join(sorted(known)),
-            )
+            words = "no such operation in the demand"
+            expected = "one of " + ", ".join(sorted(known))
+            raise refused(table.source, "--operation", words, name, expected)
     other = request.operations.get(_ANY)
+    preset = {name: _SQL[name.lower()] for name in sorted(known) if name.lower() in _SQL}
+    operations = {**({} if other else preset), **request.operations}
     sums: dict[tuple[str, str, str], float] = defaultdict(float)
     for interval, client, operation, count in rows:
-        kind = request.operations.get(operation, other or operation)
+        kind = operations.get(operation, other or operation)
         sums[interval, request.clients.get(client, client), kind] += count
     first = 0 if any(interval for interval, *_ in rows) else 1
     done: list[tuple[Cell, ...]] = [(*key[first:], repr(count)) for key, count in sums.items()]
@@ -287,8 +273,9 @@ def _added(
     said = [*dict.fromkeys(notes)]
     if len(done) < len(rows):
         said.append(f"{len(rows)} counts were added up to {len(done)}")
-    if request.operations:
-        named = (f"{name} is {operation}" for name, operation in request.operations.items())
+    if operations:
+        named = (f"{name} is {operation}" for name, operation in operations.items())
         said.append("operations: " + ", ".join(named))
     clean = Table(table.source, columns, tuple(done), tuple(range(1, len(done) + 1)))
-    return DemandFeed(ColumnTable.of(clean), tuple(said))
+    demand = demand_of(ColumnTable.of(clean))
+    return dataclasses.replace(demand, notes=(*said, *demand.notes))

@@ -12,19 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from placement.errors import InputError
-
-__all__ = [
-    "DEMAND_ROLES",
-    "UNITS",
-    "Header",
-    "check_given",
-    "coordinate_columns",
-    "read_header",
-    "rows_of_corner",
-    "the_column",
-    "time_unit",
-]
+from placement.errors import refused
 
 UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
 """Unit -> milliseconds."""
@@ -318,7 +306,7 @@ _CLIENT = (
 )
 _OPERATION = (
     "operation op operation_type op_type type kind statement statement_type query_type query "
-    "method grpc_method command"
+    "method grpc_method command stmt stmt_type cmd verb"
 )
 _COUNT = (
     "count counts calls n total operations ops requests queries executions num value rate "
@@ -344,13 +332,8 @@ def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, o
     """
     for role, column in given.items():
         if column not in columns:
-            raise InputError(
-                "no such column",
-                source=source,
-                field=f"{option} {role}",
-                value=column,
-                expected="one of " + ", ".join(map(repr, columns)),
-            )
+            expected = "one of " + ", ".join(map(repr, columns))
+            raise refused(source, f"{option} {role}", "no such column", column, expected)
 
 
 def the_column(fitting: Sequence[str], role: str, source: str, option: str) -> str | None:
@@ -363,11 +346,7 @@ def the_column(fitting: Sequence[str], role: str, source: str, option: str) -> s
     """
     exact = [name for name in fitting if name == role]
     if len(exact or fitting) > 1:
-        raise InputError(
-            f"several columns may be the {role}",
-            source=source,
-            field="header",
-            value=", ".join(fitting),
-            expected=f"{option} {role}={fitting[0]} (or another of them)",
-        )
+        words = f"several columns may be the {role}"
+        expected = f"{option} {role}={fitting[0]} (or another of them)"
+        raise refused(source, "header", words, ", ".join(fitting), expected)
     return next(iter(exact or fitting), None)

@@ -13,21 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.feeds.registry import Content, FeedRequest, RttReading
-from placement.io.formats.tables import refused
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.checks import LARGEST, FloatArray
-
-__all__ = [
-    "PairSamples",
-    "ends_of",
-    "merge",
-    "origin_of",
-    "renamed",
-    "round_trips",
-    "table_of",
-]
 
 _BETWEEN = re.compile(r"(.+?)(?:~|__|-to-|→)(.+)")
 _SHOWN = 5
@@ -276,13 +265,9 @@ def ends_of(content: Content, request: FeedRequest) -> Pair:
         return request.measured_from or match[1], match[2]
     if request.measured_from:
         return request.measured_from, content.stem
-    raise InputError(
-        "the file does not say what was measured from where",
-        source=content.source,
-        field="file",
-        value=content.stem,
-        expected="a file name such as SOURCE~TARGET.txt, or --measured-from SOURCE",
-    )
+    words = "the file does not say what was measured from where"
+    expected = "a file name such as SOURCE~TARGET.txt, or --measured-from SOURCE"
+    raise refused(content.source, "file", words, content.stem, expected)
 
 
 # --- several files, hosts of one site --------------------------------------------------------

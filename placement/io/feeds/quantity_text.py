@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placement.errors import InputError
+from placement.errors import Gathered, InputError, refused
 from placement.io.feeds.headers import UNITS, time_unit
 from placement.io.formats.tables import Cell, is_blank
 from placement.support.checks import LARGEST
-
-__all__ = ["Cleaned", "Decimal", "clean_counts", "clean_rtts", "is_missing"]
 
 Decimal = Literal["auto", "point", "comma"]
 """Decimal sign of the numbers in a text."""
@@ -88,19 +86,17 @@ def clean_rtts(
     told = unit or default
     parts = [_split(cell) for cell in cells]
     units = []
+    gathered = Gathered()
     for row, part in enumerate(parts):
         found = time_unit(part[1]) if part and part[1] else told
         if part and part[1] and (found is None or unit not in (None, found)):
             several = re.match(r"[^\w\sµμ(\[]", part[1]) is not None
             unknown = "not one number" if several else "an unknown unit"
-            raise InputError(
-                unknown if found is None else f"another unit than {unit}",
-                source=at(row),
-                field=column,
-                value=cells[row],
-                expected="a number with ms, s, us or ns" if found is None else f"{unit}",
-            )
+            words = unknown if found is None else f"another unit than {unit}"
+            expected = "a number with ms, s, us or ns" if found is None else f"{unit}"
+            gathered.add(refused(at(row), column, words, cells[row], expected))
         units.append(found)
+    gathered.check()
     comma = _comma(parts, at, column, decimal, UNITS[told or "ms"], cells)
     values = tuple(
         _value(cell, part, comma, UNITS[found or "ms"])
@@ -127,6 +123,7 @@ def clean_counts(
     """
     parts = [_split(cell) for cell in cells]
     factors: list[float] = []
+    gathered = Gathered()
     rates: set[bool] = set()
     for row, part in enumerate(parts):
         words = part[1] if part else ""
@@ -135,15 +132,11 @@ def clean_counts(
             multiple, rest = "", words
         rate = bool(_PER_SECOND.fullmatch(rest.strip()))
         if rest.strip() and not rate and rest.strip().lower() not in ("ops", "req", "short"):
-            raise InputError(
-                "a word after the number",
-                source=at(row),
-                field=column,
-                value=cells[row],
-                expected="a count such as 22,462 or 1.2 K, or a rate such as 35 req/s",
-            )
+            expected = "a count such as 22,462 or 1.2 K, or a rate such as 35 req/s"
+            gathered.add(refused(at(row), column, "a word after the number", cells[row], expected))
         rates |= {rate} if part is not None else set()
         factors.append(_MULTIPLES[multiple])
+    gathered.check()
     comma = _comma(parts, at, column, decimal, None, cells)
     values = tuple(
         _value(cell, part, comma, factor)
@@ -221,13 +214,9 @@ def _comma(
     largest = max(float(part[0].replace(",", "")) for part in parts if part and "," in part[0])
     if largest * factor > _MOST_LIKELY_MS:
         return True  # as thousands it would be a round trip of more than ten seconds
-    raise InputError(
-        "ambiguous: thousands or a fraction",
-        source=at(first["unclear"]),
-        field=column,
-        value=cells[first["unclear"]],
-        expected="--decimal comma for 1.234, --decimal point for 1234",
-    )
+    words = "ambiguous: thousands or a fraction"
+    expected = "--decimal comma for 1.234, --decimal point for 1234"
+    raise refused(at(first["unclear"]), column, words, cells[first["unclear"]], expected)
 
 
 def _notes(column: str, parts: Sequence[_Part], comma: bool) -> list[str]:

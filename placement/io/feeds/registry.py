@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.feeds.blocks import TextTable, blocks_of, is_page, json_table
 from placement.io.feeds.headers import read_header
 from placement.io.feeds.quantity_text import Decimal
@@ -25,8 +25,6 @@ from placement.io.formats.document import parse_json, read_text
 from placement.io.formats.tables import OTHER_LENGTH, PARQUET, read_table
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.entry_points import Group
-
-__all__ = ["FEEDS", "Content", "Feed", "FeedRequest", "RttReading", "read_feed", "recognised"]
 
 _HEAD = 2**16
 _JSON = re.compile(r"[\s\ufeff]*(?:\{|\[\s*(?:[\[\]{\"\d-]|$))")
@@ -58,6 +56,12 @@ class Content:
     def head(self) -> str:
         """The first 64 KiB of the text; empty for Parquet."""
         return (self.text or "")[:_HEAD]
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Return file and row, for messages, and text of each line."""
+        lines = enumerate((self.text or "").splitlines(), 1)
+        return [(f"{self.source}, row {number}", line) for number, line in lines]
 
     @property
     def braced(self) -> bool:
@@ -252,6 +256,8 @@ class Feed:
         tried only where no other format fits.
     units
         Whether the user may name the unit.
+    notes
+        What its RTTs are, and what the user must tell, for ``placement show formats``.
     """
 
     name: str
@@ -260,13 +266,11 @@ class Feed:
     read: Callable[[Content, FeedRequest], RttReading]
     table: bool = False
     units: bool = False
+    notes: str = ""
 
 
 FEEDS = Group(
-    "placement.feeds",
-    "format",
-    lambda found: found if isinstance(found, Feed) else None,
-    "a Feed",
+    "placement.feeds", "format", lambda found: found if isinstance(found, Feed) else None, "a Feed"
 )
 """All registered formats."""
 
@@ -305,13 +309,9 @@ def read_feed(
         feed = recognised(content)
     only = asked.of_tables()
     if only is not None and not feed.table and (only[0] != "--unit" or not feed.units):
-        raise InputError(
-            f"the format {feed.name} has its own columns and unit",
-            source=content.source,
-            field=only[0],
-            value=only[1],
-            expected="nothing, or --format with the name of a table",
-        )
+        words = f"the format {feed.name} has its own columns and unit"
+        expected = "nothing, or --format with the name of a table"
+        raise refused(content.source, only[0], words, only[1], expected)
     return feed, feed.read(content, asked)
 
 
@@ -331,11 +331,9 @@ def recognised(content: Content) -> Feed:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise InputError(
-            "more than one format fits",
-            source=content.source,
-            field="format",
-            value=", ".join(feed.name for feed in fitting),
-            expected=f"--format {fitting[0].name} (or another of them)",
+        words = "more than one format fits"
+        expected = f"--format {fitting[0].name} (or another of them)"
+        raise refused(
+            content.source, "format", words, ", ".join(feed.name for feed in fitting), expected
         )
     raise unknown

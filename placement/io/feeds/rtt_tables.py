@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.feeds.blocks import TextTable
 from placement.io.feeds.headers import (
     Header,
@@ -32,32 +32,12 @@ from placement.io.feeds.pair_samples import merge, table_of
 from placement.io.feeds.quantity_text import clean_rtts, is_missing
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading, read_feed
 from placement.io.formats.column_reader import ColumnTable, text_numbers
-from placement.io.formats.tables import (
-    RTT,
-    Table,
-    check_unique,
-    free_column,
-    refused,
-)
+from placement.io.formats.tables import RTT, Table, check_unique, free_column
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import matrix_of
 from placement.io.rtt_table import Pair, PairTable, RttTable
 from placement.support.checks import FloatArray, IntArray
 from placement.tail.histograms import means_of_percentiles
-
-__all__ = [
-    "HISTOGRAM",
-    "LONG",
-    "MARKDOWN",
-    "NESTED",
-    "ONE_SOURCE",
-    "PERCENTILES",
-    "SAMPLES",
-    "SQUARE",
-    "read_block",
-    "read_pairs",
-    "read_rtt",
-]
 
 _OPTION = "--columns"
 _SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.IGNORECASE)
@@ -130,13 +110,8 @@ def _distributions(path: str | os.PathLike[str]) -> PairTable:
     (table, *_), request = Content.of(path).blocks, FeedRequest()
     roles = _roles(table, request)
     if len(roles.percents) == 1 and len(roles.times) == 1:
-        raise InputError(
-            "one percentile only",
-            source=table.source,
-            field="header",
-            value=roles.times[0],
-            expected="two or more columns such as p50 and p99",
-        )
+        expected = "two or more columns such as p50 and p99"
+        raise refused(table.source, "header", "one percentile only", roles.times[0], expected)
     layout = "percentiles" if len(roles.percents) > 1 else "samples"
     found = read_block(table, request, layout, Path(path).stem).distributions
     if found is None:  # one bar per pair
@@ -232,11 +207,9 @@ def _square_rtts(table: Table) -> RttTable:
     """Return the RTTs of a square or rectangular table; a blank cell is a missing pair."""
     destinations = tuple(name.strip() for name in table.columns[1:])
     if not destinations:
+        expected = "a square table (the names in the first column, a column per destination)"
         raise InputError(
-            "one column only",
-            source=table.source,
-            value=table.columns[0],
-            expected="a square table (the names in the first column, a column per destination)",
+            "one column only", source=table.source, value=table.columns[0], expected=expected
         )
     check_unique(destinations, table.source)
     if not table.rows:
@@ -366,13 +339,8 @@ def _rtt_column(table: Table, roles: _Roles, request: FeedRequest) -> str:
 def _check_one_way(source: str, head: Header, request: FeedRequest) -> None:
     """Refuse one-way delays, unless the user says that both ways are to be added."""
     if head.quantity == "one-way delay" and not request.one_way:
-        raise InputError(
-            "one-way delays, not round-trip times",
-            source=source,
-            field="header",
-            value=head.text,
-            expected="--one-way, which adds both directions (or --scale 2)",
-        )
+        expected = "--one-way, which adds both directions (or --scale 2)"
+        raise refused(source, "header", "one-way delays, not round-trip times", head.text, expected)
 
 
 def _check_said(table: Table, above: str, used: set[str], request: FeedRequest) -> None:
@@ -598,13 +566,8 @@ def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = Fa
     for pair, curve in bars.items():
         total = math.fsum(curve[1])
         if not total > 0:
-            raise InputError(
-                f"a histogram without weight: {pair[0]} → {pair[1]}",
-                source=table.source,
-                field=roles.weight,
-                value=0.0,
-                expected="a weight > 0",
-            )
+            words = f"a histogram without weight: {pair[0]} → {pair[1]}"
+            raise refused(table.source, roles.weight, words, 0.0, "a weight > 0")
         means[pair] = math.fsum(v * w for v, w in zip(*curve, strict=True)) / total
     what = "means of the distributions"
     rtts = table_of(table.source, means, (_from(table.source, what),))
@@ -709,7 +672,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     tables = _chosen(content, request)
     found: list[tuple[TextTable, RttReading]] = []
     left_out: list[str] = []
-    refused: list[InputError] = []
+    failed: list[InputError] = []
     for table, source in zip(tables, _sources(tables, content, request, layout), strict=True):
         cells = (cell for row in table.rows for cell in row[1:] if not is_missing(cell))
         if len(tables) > 1 and not any(re.search(r"\d", str(cell)) for cell in cells):
@@ -719,10 +682,10 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
             _check_said(table, _above(content, table), set(table.columns), request)
             found.append((table, read_block(table, request, layout, source)))
         except InputError as error:
-            refused.append(error)
+            failed.append(error)
             left_out.append(f"{_title(table)}: {error.message}")
-    if refused and not found:
-        raise refused[0]
+    if failed and not found:
+        raise failed[0]
     names = {name for _, reading in found for name in reading.table.sources}
     for table, reading in list(found) if len(found) > 1 else ():
         if reading.loose and not names.intersection(reading.loose):
@@ -734,13 +697,9 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
         reading = merge([reading for _, reading in found])
     except InputError as error:
         titles = "; ".join(_title(table) for table, _ in found)
-        raise InputError(
-            f"{len(found)} tables: {error.message}",
-            source=content.source,
-            field=error.field,
-            value=error.value,
-            expected=f"--table NUMBER or --table HEADING, of {titles}",
-        ) from None
+        words = f"{len(found)} tables: {error.message}"
+        expected = f"--table NUMBER or --table HEADING, of {titles}"
+        raise refused(content.source, error.field, words, error.value, expected) from None
     if content.form in ("csv", "json", "nested"):
         return reading
     said = f"{len(found)} table{'s' * (len(found) > 1)}"
@@ -768,13 +727,8 @@ def _chosen(content: Content, request: FeedRequest) -> list[TextTable]:
     chosen = [table for table in content.blocks if wanted in ("", str(table.number))]
     chosen = chosen or [table for table in content.blocks if wanted in table.heading.lower()]
     if not chosen:
-        raise InputError(
-            "no such table",
-            source=content.source,
-            field="--table",
-            value=request.table,
-            expected="a number or a heading of " + "; ".join(map(_title, content.blocks)),
-        )
+        expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
+        raise refused(content.source, "--table", "no such table", request.table, expected)
     return chosen
 
 
@@ -795,13 +749,9 @@ def _sources(
         found.append(match[1] if match else name or told)
     names = {source for table, source in zip(tables, found, strict=True) if table in single}
     if len(names) < len(single):
-        raise InputError(
-            "several tables of one source, and no heading names the source",
-            source=content.source,
-            field="table",
-            value="; ".join(map(_title, single)),
-            expected="headings such as 'From NAME', or --table and --measured-from",
-        )
+        words = "several tables of one source, and no heading names the source"
+        expected = "headings such as 'From NAME', or --table and --measured-from"
+        raise refused(content.source, "table", words, "; ".join(map(_title, single)), expected)
     return found
 
 
@@ -821,33 +771,47 @@ def _has(content: Content, layout: str) -> bool:
     return next((one for one in stated if one != "square"), stated[-1]) == layout
 
 
-def _feed(name: str, title: str, *, recognised: bool = True) -> Feed:
+def _feed(name: str, title: str, notes: str = "", *, recognised: bool = True) -> Feed:
+    """Return a layout of tables; the files "nested" and "markdown" hold tables of any layout."""
+    form = name in ("nested", "markdown")
     return Feed(
         name,
         title,
-        lambda content: recognised and _has(content, name),
-        lambda content, request: _page(content, request, "" if content.is_page else name),
+        lambda content: recognised and (content.form == name if form else _has(content, name)),
+        lambda content, request: _page(content, request, "" if content.is_page or form else name),
         table=True,
+        notes=notes,
     )
 
 
-LONG = _feed("long", "table with a row per pair")
-PERCENTILES = _feed("percentiles", "table with a row per pair and columns p50, p99, …")
-HISTOGRAM = _feed("histogram", "table with rows of RTT and count (or weight) per pair")
-SAMPLES = _feed("samples", "table with a row per sample (only by --format)", recognised=False)
-SQUARE = _feed("square", "table with a row per source and a column per destination")
-ONE_SOURCE = _feed("source", "table of one source: a row per destination")
-NESTED = Feed(
-    "nested",
-    "JSON of the form {from: {to: ms}}",
-    lambda content: content.form == "nested",
-    lambda content, request: _page(content, request),
-    table=True,
+LONG = _feed(
+    "long", "table with a row per pair",
+    "--columns src=…,dst=…,rtt=…,interval=… names columns of other names",
+)  # fmt: skip
+PERCENTILES = _feed(
+    "percentiles", "table with a row per pair and columns p50, p99, …",
+    "RTTs are the column mean, or the means of what the percentiles describe",
+)  # fmt: skip
+HISTOGRAM = _feed(
+    "histogram", "table with rows of RTT and count (or weight) per pair", "RTTs are the means"
 )
-MARKDOWN = Feed(
-    "markdown",
-    "Markdown and HTML tables, as clouds publish them",
-    lambda content: content.form == "markdown",
-    lambda content, request: _page(content, request),
-    table=True,
-)
+SAMPLES = _feed(
+    "samples", "table with a row per sample (only by --format)", "RTTs are the means",
+    recognised=False,
+)  # fmt: skip
+SQUARE = _feed(
+    "square", "table with a row per source and a column per destination",
+    "a blank cell or - is a missing pair; --rows destinations, where the corner does not say so",
+)  # fmt: skip
+ONE_SOURCE = _feed(
+    "source", "table of one source: a row per destination",
+    "the source is the file name, or --measured-from",
+)  # fmt: skip
+NESTED = _feed(
+    "nested", "JSON of the form {from: {to: ms}}, or of names and a matrix",
+    'a value may be {"value": 12, "unit": "ms"}',
+)  # fmt: skip
+MARKDOWN = _feed(
+    "markdown", "Markdown and HTML tables, as clouds publish them",
+    "all tables of RTTs of a page are put together, others are left out; --table chooses",
+)  # fmt: skip

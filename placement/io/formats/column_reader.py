@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import Gathered, InputError, for_each, nearest, refused
 from placement.io.formats.files import check_input, read_input
 from placement.io.formats.tables import (
     PARQUET,
@@ -38,8 +38,6 @@ from placement.support.checks import LARGEST, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ColumnTable", "key_columns", "read_frame", "read_frames", "text_numbers"]
 
 _NAMES = ("database", "interval", "client", "operation")
 
@@ -141,20 +139,13 @@ class ColumnTable:
         """
         found, which = self.found(column)
         place = {name: i for i, name in enumerate(known)}
+        gathered = Gathered()
         for number, name in enumerate(found):
             if name not in place:
-                import difflib
-
                 row = int(np.nonzero(which == number)[0][0])
-                close = difflib.get_close_matches(name, known, n=1)
-                raise InputError(
-                    f"no {what}",
-                    source=self.at(row),
-                    field=column,
-                    value=name,
-                    expected=f"one of the {len(known)}"
-                    + (f" (did you mean {close[0]!r}?)" if close else ""),
-                )
+                expected = f"one of the {len(known)}{nearest(name, known)}"
+                gathered.add(refused(self.at(row), column, f"no {what}", name, expected))
+        gathered.check()
         return np.array([place[name] for name in found], dtype=np.intp)[which]
 
     def quantities(self, column: str, expected: str) -> FloatArray:
@@ -189,18 +180,18 @@ class ColumnTable:
             values = text_numbers(self.table, places)
         if values.size and values.min() >= 0 and values.max() <= LARGEST:  # false for NaN
             return values
-        places = [self.table.column(name) for name in columns]
-        return np.array(
-            [
-                [
-                    math.nan
-                    if blank and is_blank(cells[place])
-                    else quantity_cell(cells[place], self.at(row), name, expected)
-                    for place, name in zip(places, columns, strict=True)
-                ]
-                for row, cells in enumerate(self.table.rows)
-            ]
-        ).reshape(-1, len(places))
+        table = self.table
+        places = [table.column(name) for name in columns]
+
+        def value(at: tuple[int, int]) -> float:
+            row, place = at
+            cell = table.rows[row][place]
+            if blank and is_blank(cell):
+                return math.nan
+            return quantity_cell(cell, self.at(row), table.columns[place], expected)
+
+        every = ((row, place) for row in range(len(table.rows)) for place in places)
+        return np.array(for_each(value, every)).reshape(-1, len(places))
 
     def _codes(self, column: str) -> tuple[IntArray, list[tuple[Cell, int]]]:
         """Number of each row's cell, and each distinct cell with its first row."""

@@ -18,24 +18,11 @@ from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.io.formats.files import read_input
 
 if TYPE_CHECKING:
     from placement.support.checks import FloatArray
-
-__all__ = [
-    "Document",
-    "encode_json",
-    "encode_text",
-    "jsonable",
-    "parse_json",
-    "read_document",
-    "read_json",
-    "read_text",
-    "record_document",
-    "unjsonable",
-]
 
 _SEVERAL = (Mapping, Sequence, tuple)
 _FLOAT = "$float"
@@ -184,12 +171,8 @@ def _check_tree(value: object, source: str, *, suspect: bool) -> None:
         return
     for at, depth, item in _walk(value):
         if depth > _DEPTH:
-            raise InputError(
-                "nested too deeply",
-                source=source,
-                field=_path(at),
-                expected=f"at most {_DEPTH} levels",
-            )
+            expected = f"at most {_DEPTH} levels"
+            raise InputError("nested too deeply", source=source, field=_path(at), expected=expected)
         if isinstance(item, _TooLarge) or (isinstance(item, int) and item.bit_length() > _BITS):
             raise InputError(
                 "a number out of range",
@@ -202,13 +185,8 @@ def _check_tree(value: object, source: str, *, suspect: bool) -> None:
             try:
                 encode_text(item)
             except InputError as error:
-                raise InputError(
-                    error.message,
-                    source=source,
-                    field=_path(at),
-                    value=error.value,
-                    expected=error.expected,
-                ) from None
+                words = error.message
+                raise refused(source, _path(at), words, error.value, error.expected) from None
 
 
 _At = tuple["_At | None", str | int]  # a place: the one around it, and its key or position
@@ -305,12 +283,9 @@ def jsonable(value: object, field: str, depth: int = 0) -> object:
         return jsonable(value.item(), field, depth + 1)
     if isinstance(value, np.ndarray):
         return jsonable(value.tolist(), field, depth + 1)
-    raise InputError(
-        "cannot be written as JSON",
-        field=field,
-        value=type(value).__name__,
-        expected="numbers, text, lists and mappings",
-    )
+    words = "cannot be written as JSON"
+    expected = "numbers, text, lists and mappings"
+    raise InputError(words, field=field, value=type(value).__name__, expected=expected)
 
 
 def _plain(value: bool | str | int) -> bool | str | int:
@@ -337,6 +312,11 @@ def unjsonable(value: object) -> object:
     if isinstance(value, list):
         return [unjsonable(item) for item in value]
     return value
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None where it is not finite, which JSON does not know."""
+    return float(value) if math.isfinite(value) else None
 
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -385,13 +365,7 @@ class Document:
 
     def refuse(self, key: str, message: str, expected: str = "") -> InputError:
         """Return the error for a key whose value is no good."""
-        return InputError(
-            message,
-            source=self.source,
-            field=self.key(key),
-            value=self.values.get(key),
-            expected=expected,
-        )
+        return refused(self.source, self.key(key), message, self.values.get(key), expected)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse unknown keys, which are most often typing mistakes."""
@@ -401,12 +375,9 @@ class Document:
         for key in self.values:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
-                raise InputError(
-                    "unknown key",
-                    source=self.source,
-                    field=self.key(key),
-                    expected=f"{close[0]!r}?" if close else "one of " + ", ".join(known),
-                )
+                words = "unknown key"
+                expected = f"{close[0]!r}?" if close else "one of " + ", ".join(known)
+                raise InputError(words, source=self.source, field=self.key(key), expected=expected)
 
     def has(self, key: str) -> bool:
         """Return whether a key is there and not null."""
@@ -455,15 +426,14 @@ class Document:
     def record(self, kind: type[_Record]) -> _Record:
         """Return the dataclass whose fields :func:`record_document` wrote into this table.
 
-        Every field must be there, except one that may be None; other keys are refused.
+        Every field must be there, except one whose default is None; other keys are refused.
         """
-        hints = typing.get_type_hints(kind)
-        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # one
-        self.only(names)
-        there = [name for name in names if self.has(name) or NoneType not in _args(hints[name])]
-        for name in there:
-            self._given(name)
-        return kind(**{name: _typed(self, name, hints[name]) for name in there})
+        every = dataclasses.fields(kind)  # type: ignore[arg-type]  # a dataclass
+        self.only([field.name for field in every])
+        for field in every:
+            if field.default is not None:
+                self._given(field.name)
+        return kind(**self.fields(kind))
 
     def fields(self, kind: type, names: Iterable[str] = ()) -> dict[str, Any]:
         """Return fields of a dataclass that are there, each read as its type says.
@@ -496,13 +466,9 @@ class Document:
         try:
             return unjsonable(self._given(key))
         except ValueError as error:
-            raise InputError(
-                'not a number of the form {"$float": …}',
-                source=self.source,
-                field=self.key(key),
-                value=error.args[0],
-                expected=" or ".join(map(repr, _FLOATS)),
-            ) from None
+            words = 'not a number of the form {"$float": …}'
+            expected = " or ".join(map(repr, _FLOATS))
+            raise refused(self.source, self.key(key), words, error.args[0], expected) from None
 
     def whole(self, key: str) -> int:
         """Return a whole number."""

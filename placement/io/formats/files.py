@@ -26,18 +26,6 @@ from typing import IO
 
 from placement.errors import InputError
 
-__all__ = [
-    "LARGEST_FILE",
-    "Manifest",
-    "check_file",
-    "check_folder",
-    "check_input",
-    "read_input",
-    "write_file",
-    "write_folder",
-    "writing",
-]
-
 Manifest = Callable[[Mapping[str, str]], bytes]
 """Makes the manifest's bytes from where each table went: plain name -> name in the folder."""
 
@@ -90,11 +78,8 @@ def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path
     target = Path(os.path.realpath(folder))
     _need_parent(target, folder)
     if target.exists() and not target.is_dir():
-        raise InputError(
-            "this path is not a folder",
-            source=str(folder),
-            expected="a folder, or a path that does not exist",
-        )
+        expected = "a folder, or a path that does not exist"
+        raise InputError("this path is not a folder", source=str(folder), expected=expected)
     if target.exists() and any(target.iterdir()) and not force:
         raise _exists(folder)
     return target
@@ -330,11 +315,8 @@ def _is_stream(path: str | os.PathLike[str]) -> bool:
 
 def _need_regular(path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise InputError(
-            "not a regular file, so it is not replaced",
-            source=os.fspath(path),
-            expected="a regular file or a new path",
-        )
+        words = "not a regular file, so it is not replaced"
+        raise InputError(words, source=os.fspath(path), expected="a regular file or a new path")
 
 
 def _temporary(target: Path) -> Path:
@@ -362,12 +344,9 @@ def _sync_folder(folder: Path) -> None:
 
 def _need_parent(target: Path, path: str | os.PathLike[str]) -> None:
     if not target.parent.is_dir():
-        raise InputError(
-            "the folder to write into does not exist",
-            source=os.fspath(path),
-            value=str(target.parent),
-            expected="an existing folder",
-        )
+        words = "the folder to write into does not exist"
+        expected = "an existing folder"
+        raise InputError(words, source=os.fspath(path), value=str(target.parent), expected=expected)
 
 
 def _exists(path: str | os.PathLike[str]) -> InputError:

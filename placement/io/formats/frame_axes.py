@@ -14,8 +14,6 @@ from placement.support.checks import FloatArray, unique_names
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["axes_of", "interval_labels", "is_frame", "labels_by_name", "values_by_name"]
-
 Axis = tuple[str, Sequence[str]]
 """Word for one element ("client", "site", …), and the names in the order wanted."""
 
@@ -120,19 +118,12 @@ def _same_names(found: Sequence[object], wanted: Axis, field: str) -> None:
     seen = set(unique_names(found, field))
     missing = [name for name in names if name not in seen]
     if missing:
-        raise InputError(
-            f"{len(missing)} of {len(names)} {word}s missing",
-            field=field,
-            value=missing[0],
-            expected="every one of them: rows and columns of a pandas table go by name",
-        )
+        words = f"{len(missing)} of {len(names)} {word}s missing"
+        expected = "every one of them: rows and columns of a pandas table go by name"
+        raise InputError(words, field=field, value=missing[0], expected=expected)
     for name in sorted(seen - set(names)):
-        raise InputError(
-            f"unknown {word}",
-            field=field,
-            value=name,
-            expected="one of " + ", ".join(map(repr, names[:8])) + (", …" if names[8:] else ""),
-        )
+        expected = "one of " + ", ".join(map(repr, names[:8])) + (", …" if names[8:] else "")
+        raise InputError(f"unknown {word}", field=field, value=name, expected=expected)
 
 
 def _numbers(frame: pd.DataFrame | pd.Series[Any], field: str) -> FloatArray:

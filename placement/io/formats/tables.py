@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import Gathered, InputError, MissingDependencyError, nearest, refused
 from placement.io.formats.document import encode_text, read_text
 from placement.io.formats.files import check_input
 from placement.support.checks import LARGEST
@@ -29,30 +29,6 @@ if TYPE_CHECKING:
 
 _ROW_GROUP = 10_000
 """Rows of a Parquet file that a reader must have in memory at a time."""
-
-__all__ = [
-    "OTHER_LENGTH",
-    "PARQUET",
-    "Cell",
-    "Table",
-    "check_row_length",
-    "check_unique",
-    "csv_bytes",
-    "frame_parquet",
-    "free_column",
-    "is_blank",
-    "load_pyarrow",
-    "name_cell",
-    "number_cell",
-    "parquet_about",
-    "parquet_bytes",
-    "parquet_rows",
-    "parse_csv",
-    "quantity_cell",
-    "read_table",
-    "refused",
-    "table_of_cells",
-]
 
 PARQUET = (".parquet", ".pq")
 """Ends of the names of Parquet files, in lower case."""
@@ -92,22 +68,9 @@ class Table:
     def column(self, name: str) -> int:
         """Return the position of a column; InputError, with the closest name, when absent."""
         if name not in self.columns:
-            import difflib
-
-            close = difflib.get_close_matches(name, self.columns, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise InputError(
-                "no such column",
-                source=self.source,
-                field=name,
-                expected="one of " + ", ".join(map(repr, self.columns)) + hint,
-            )
+            expected = "one of " + ", ".join(map(repr, self.columns)) + nearest(name, self.columns)
+            raise InputError("no such column", source=self.source, field=name, expected=expected)
         return self.columns.index(name)
-
-
-def refused(source: str, field: str, problem: str, value: object, expected: str) -> InputError:
-    """Return the error about a value in a file, by the parts of its message in their order."""
-    return InputError(problem, source=source, field=field, value=value, expected=expected)
 
 
 def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
@@ -211,14 +174,17 @@ def table_of_cells(
     """
     used = [0, *(i for i, name in enumerate(header) if i and name.strip())]
     width = used[-1] + 1
+    gathered = Gathered()
     for row, number in zip(rows, numbers, strict=True):
         if len(row) == width == len(used):
             continue
         below = [i for i, cell in enumerate(row) if i not in used and not is_blank(cell)]
         if len(row) < width or (below and below[-1] >= len(header)):
-            check_row_length(row, header[:width], f"{source}, row {number}")
-        if below:
+            with gathered.part():
+                check_row_length(row, header[:width], f"{source}, row {number}")
+        elif below:
             _unique_columns(header, source)
+    gathered.check()
     columns = _unique_columns([header[i] for i in used], source)
     whole = len(used) == width
     cells = tuple(tuple(row[:width] if whole else (row[i] for i in used)) for row in rows)
@@ -228,12 +194,8 @@ def table_of_cells(
 def check_row_length(cells: Sequence[Cell], header: Sequence[str], at: str) -> None:
     """Refuse a row that is not as long as the header; `at` names file and row."""
     if len(cells) != len(header):
-        raise InputError(
-            OTHER_LENGTH,
-            source=at,
-            value=len(cells),
-            expected=f"{len(header)} cells, as in the header",
-        )
+        expected = f"{len(header)} cells, as in the header"
+        raise InputError(OTHER_LENGTH, source=at, value=len(cells), expected=expected)
 
 
 def check_unique(names: Iterable[str], source: str) -> None:
@@ -383,8 +345,7 @@ def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | 
     cells = list(zip(*rows, strict=True)) or [() for _ in columns]
     arrays = [
         pa.array(
-            column,
-            pa.float64() if any(isinstance(cell, float) for cell in column) else pa.string(),
+            column, pa.float64() if any(isinstance(cell, float) for cell in column) else pa.string()
         )
         for column in cells
     ]

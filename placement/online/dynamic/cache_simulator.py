@@ -20,8 +20,6 @@ from placement.online.dynamic.store_demand import HotSetWorld, RequestWorkload, 
 from placement.online.dynamic.vote_simulator import WriteForwarding, write_rtt
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Cache", "CacheTrace", "accesses", "simulate_caches"]
-
 
 class Cache(Protocol):
     """Objects of one node; uniform size."""

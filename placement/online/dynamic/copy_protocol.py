@@ -30,8 +30,6 @@ from placement.online.reads.linearizability import HistoryEntry, Violations, che
 from placement.online.simulation import EventLoop, check_fields, checked_seed
 from placement.support.checks import instance_of, number
 
-__all__ = ["ProtocolRun", "ProtocolSettings", "simulate_protocol"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProtocolSettings:
@@ -61,11 +59,6 @@ class ProtocolSettings:
         restarts are never acknowledged.
     in_order, keep_early, incarnations, persist
         See the module.
-    cache
-        A cache in place of dynamic copies: a miss fetches the object, a write tells all sites to
-        evict it and does not wait for them.
-    lost_evictions
-        Probability that an eviction never arrives.
     """
 
     static: int = 3
@@ -86,8 +79,6 @@ class ProtocolSettings:
     keep_early: bool = True
     incarnations: bool = True
     persist: bool = True
-    cache: bool = False
-    lost_evictions: float = 0.0
 
     def __post_init__(self) -> None:
         rates = ("reads", "writes", "skew_ms", "restarts")
@@ -96,9 +87,9 @@ class ProtocolSettings:
             counts={"static": 1, "dynamic": 1, "rounds": 1},
             least={**dict.fromkeys(rates, 0.0), "slow_factor": 1.0},
             positive=("round_ms", "delay_ms"),
-            flags=("in_order", "keep_early", "incarnations", "persist", "cache"),
+            flags=("in_order", "keep_early", "incarnations", "persist"),
         )
-        for name in ("slow", "loss", "lost_rounds", "lost_evictions"):
+        for name in ("slow", "loss", "lost_rounds"):
             number(getattr(self, name), name, maximum=0.99)
 
 
@@ -118,7 +109,7 @@ class ProtocolRun:
     created, deleted
         Dynamic copies.
     dynamic_reads
-        Reads that a dynamic copy (or a cache) served.
+        Reads that a dynamic copy served.
     """
 
     settings: ProtocolSettings
@@ -220,7 +211,7 @@ class _ProtocolSimulation(EventLoop):
         s, load = self.settings, self.load
         end = s.rounds * s.round_ms
         for turn in range(s.rounds):
-            for node in [0, *range(s.static, self.nodes)] if not s.cache else []:
+            for node in [0, *range(s.static, self.nodes)]:
                 if not self.missed[turn, node]:
                     wait = 0.2 if node == 0 else 1.0  # complete, serving
                     due = (turn + 1 + wait) * s.round_ms + self.skew[node]
@@ -303,12 +294,7 @@ class _ProtocolSimulation(EventLoop):
         self.written.append(write)
         self.version[node] = max(self.version[node], write.version)
         targets = [other for other in range(self.settings.static) if other != node]
-        if self.settings.cache:
-            for site in range(self.settings.static, self.nodes):
-                if self.network.random() >= self.settings.lost_evictions:
-                    self.send(node, site, self.evict, site)
-        else:
-            targets += list(self.registered[node])
+        targets += list(self.registered[node])
         write.waiting = len(targets)
         for target in targets:
             self.send(node, target, self.apply, target, write)
@@ -327,9 +313,6 @@ class _ProtocolSimulation(EventLoop):
             if not write.waiting:
                 write.end = self.now
 
-    def evict(self, site: int) -> None:
-        self.active[site] = False
-
     def read(self, node: int) -> None:
         """Read the copy of a site, or have a static node answer."""
         if self.active[node]:
@@ -340,12 +323,10 @@ class _ProtocolSimulation(EventLoop):
         self.send(node, nearest, self.relay, nearest, node, self.now)
 
     def relay(self, node: int, site: int, start: float) -> None:
-        self.send(node, site, self.relayed, site, start, self.version[node])
+        self.send(node, site, self.relayed, start, self.version[node])
 
-    def relayed(self, site: int, start: float, version: int) -> None:
+    def relayed(self, start: float, version: int) -> None:
         self.entries.append(HistoryEntry(0, True, start, self.now, version))
-        if self.settings.cache:
-            self.install(site, 0, version)
 
     # The end
 

@@ -32,20 +32,6 @@ from placement.support.status import (
     status_of,
 )
 
-__all__ = [
-    "Evaluation",
-    "Geography",
-    "ReplicationPlan",
-    "ReplicationProblem",
-    "base_cost",
-    "checked_copies",
-    "clustered_sites",
-    "evaluate",
-    "read_rtt",
-    "single_savings",
-    "six_sites",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Geography:

@@ -29,20 +29,6 @@ from placement.support.checks import (
     whole,
 )
 
-__all__ = [
-    "CAUSES",
-    "Generators",
-    "HotSetWorld",
-    "RequestWorkload",
-    "Ring",
-    "Tick",
-    "TickLog",
-    "WriteKeys",
-    "hot_set_world",
-    "random_ring",
-    "requests",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Ring:

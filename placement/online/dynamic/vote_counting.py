@@ -13,7 +13,7 @@ section 6.2).
 Matri et al. 2018, section 6.3, merge pairwise as summaries arrive, truncating to k counters each
 time, and conclude from the commutativity of the merge that all nodes end up with the same view.
 That does not follow: a truncated merge is not associative, so nodes that hear from their peers in
-different orders may disagree about what is popular (:func:`merge_two` shows it). Here all
+different orders may disagree about what is popular. Here all
 summaries of a round are kept and merged at once, with one truncation, which does not depend on
 their order.
 
@@ -22,7 +22,7 @@ Copies are created, and deleted after a grace period, as in sections 7.1 and 7.2
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,18 +30,6 @@ import numpy.typing as npt
 
 from placement.online.dynamic.replication_problem import ReplicationProblem
 from placement.support.checks import BoolArray, FloatArray, IntArray, whole
-
-__all__ = [
-    "CopySet",
-    "SpaceSaving",
-    "Summary",
-    "merge",
-    "merge_two",
-    "most_voted",
-    "summary_of",
-    "top",
-    "vote_rates",
-]
 
 
 def vote_rates(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = False) -> FloatArray:
@@ -261,26 +249,6 @@ def top(summary: Summary, k: int) -> IntArray:
     return summary.keys[order].astype(np.intp)
 
 
-def merge_two(a: Mapping[str, int], b: Mapping[str, int], k: int) -> dict[str, int]:
-    """Merge two Misra-Gries summaries and truncate to k counters, as done pairwise.
-
-    Counters are added and the (k + 1)-th largest is subtracted from all; what is not positive goes.
-    Commutative, not associative: do not use it on more than two.
-
-    Examples
-    --------
-    >>> a, b, c = {"c": 2}, {"b": 1}, {"a": 2, "d": 1}
-    >>> merge_two(merge_two(a, b, 2), c, 2) == merge_two(a, merge_two(b, c, 2), 2)
-    False
-    """
-    total = {
-        key: a.get(key, 0) + b.get(key, 0) for key in [*a, *(key for key in b if key not in a)]
-    }
-    ranked = sorted(total.values(), reverse=True)
-    less = ranked[k] if len(ranked) > k else 0
-    return {key: count - less for key, count in sorted(total.items()) if count > less}
-
-
 class CopySet:
     """Dynamic copies of all sites, with the number of rounds each has been absent from the lists.
 
@@ -335,3 +303,34 @@ class CopySet:
         """Return bytes that are equal exactly for equal states."""
         held = np.packbits(self.active).tobytes()
         return held + self._absent[self.active].tobytes()
+
+
+def replicas_conservative(k: float, turnover: float, grace: int) -> float:
+    """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g).
+
+    `turnover` λ is the share of the top-k that is new in each round. One round more than the grace
+    period: the text has g = 1 delete at the first absence, and the formula still adds λ·k. It is
+    the count between the creation by a list and the deletion by the same list. See
+    :func:`replicas_exact`.
+    """
+    return k * (1 + turnover * grace)
+
+
+def replicas_exact(k: float, turnover: float, grace: int) -> float:
+    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1)).
+
+    For keys that leave the list permanently: a copy stays for g − 1 rounds after the first list
+    without it, so that g = 1 has exactly the k of the list. A key that comes back to the list
+    before its copy is gone makes it fewer. It is the count just after a deletion.
+
+    Parameters
+    ----------
+    k
+        Length of the list.
+    turnover
+        λ, the share of the list that is new in each round.
+    grace
+        g >= 1.
+    """
+    grace = whole(grace, "grace", minimum=1)
+    return k * (1 + turnover * (grace - 1))

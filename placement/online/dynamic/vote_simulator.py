@@ -53,19 +53,6 @@ from placement.support.checks import (
     number,
 )
 
-__all__ = [
-    "BloomSummary",
-    "SimulationTrace",
-    "VoteCluster",
-    "VoteSettings",
-    "WriteForwarding",
-    "hot_sets",
-    "refresh_due",
-    "simulate",
-    "spread",
-    "write_rtt",
-]
-
 _MASK = (1 << 64) - 1
 
 

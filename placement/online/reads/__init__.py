@@ -5,8 +5,7 @@ Zhiyanan, Zhu Jianfeng, "Leader or majority: why have one when you can have both
 scalability in Raft-like consensus protocols", HotCloud 2017: send a share x of the reads to the
 leaseholder and the others to majorities without it.
 
-- closed forms: :mod:`~placement.online.reads.leader_share`,
-  :mod:`~placement.online.reads.retry_model`;
+- closed forms: :mod:`~placement.online.reads.leader_share`;
 - optimal strategies: :class:`ReadProblem`, :func:`evaluate`, :func:`lower_bound`;
 - what clients see: :mod:`~placement.online.reads.read_simulator`, and whether it was linearizable:
   :mod:`~placement.online.reads.linearizability`;
@@ -14,7 +13,13 @@ leaseholder and the others to majorities without it.
 """
 
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
-from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility, bottleneck
+from placement.online.reads.raft_cluster import (
+    Backoff,
+    RaftCluster,
+    ReadWorkload,
+    Visibility,
+    bottleneck,
+)
 from placement.online.reads.read_problem import (
     Quorum,
     ReadFigures,
@@ -37,6 +42,7 @@ from placement.online.reads.read_simulator import (
 )
 
 __all__ = [
+    "Backoff",
     "Choose",
     "FromStrategy",
     "HistoryEntry",

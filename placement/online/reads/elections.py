@@ -37,16 +37,6 @@ from placement.online.simulation import (
 )
 from placement.support.checks import instance_of, number
 
-__all__ = [
-    "ElectionRun",
-    "ElectionSettings",
-    "RaftEntry",
-    "RaftNode",
-    "RaftRequest",
-    "ReadPath",
-    "simulate_elections",
-]
-
 
 class ReadPath(StrEnum):
     """Nodes that answer a read, and the state from which they answer."""

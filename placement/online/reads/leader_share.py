@@ -22,17 +22,6 @@ from math import comb
 
 from placement.errors import InputError
 
-__all__ = [
-    "follower_load",
-    "inclusion_probability",
-    "leader_load",
-    "leader_served",
-    "majority",
-    "peak_reduction",
-    "slide_share",
-    "uniform_share",
-]
-
 
 def majority(nodes: int) -> int:
     """Return m + 1 = ⌊n/2⌋ + 1, the smallest majority of n nodes.

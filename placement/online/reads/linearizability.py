@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["History", "HistoryEntry", "Violation", "Violations", "check"]
-
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:

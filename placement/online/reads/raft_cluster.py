@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.online.reads.read_problem import ReadStrategy
-from placement.online.reads.retry_model import Backoff
 from placement.online.simulation import check_fields
 from placement.support.checks import (
     FloatArray,
@@ -22,8 +22,6 @@ from placement.support.checks import (
     text,
 )
 
-__all__ = ["Bottleneck", "RaftCluster", "ReadWorkload", "Visibility", "bottleneck"]
-
 
 class Visibility(StrEnum):
     """State of the log from which a follower answers a read."""
@@ -32,6 +30,31 @@ class Visibility(StrEnum):
     """The state machine: entries whose commit the follower has heard of. So the authors' code."""
     LOG = "log"
     """The log too: an entry counts from the moment the follower has appended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits between attempts: b_j = U[1 − jitter, 1 + jitter]·min(first·2^j, cap), in ms.
+
+    The defaults are those of the authors' branch of CockroachDB, which retries without limit.
+    """
+
+    first: float = 50.0
+    cap: float = 5000.0
+    jitter: float = 0.15
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=["first"])
+        number(self.cap, "cap", minimum=self.first)
+        number(self.jitter, "jitter", maximum=math.nextafter(1.0, 0.0))
+
+    def mean(self, retry: int) -> float:
+        """E[b_j] in ms for j = `retry`, counted from 0."""
+        return float(min(self.first * 2.0 ** min(retry, 1000), self.cap))
+
+    def draw(self, retry: int, uniform: float) -> float:
+        """b_j in ms for a number drawn from U[0, 1)."""
+        return self.mean(retry) * (1.0 + self.jitter * (2.0 * uniform - 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,20 +49,6 @@ from placement.support.status import (
     status_of,
 )
 
-__all__ = [
-    "TOLERANCE",
-    "Quorum",
-    "ReadFigures",
-    "ReadGoal",
-    "ReadPlan",
-    "ReadProblem",
-    "ReadStrategy",
-    "evaluate",
-    "infeasible_by",
-    "lower_bound",
-    "subsets_of",
-]
-
 Quorum = tuple[int, ...]
 """Nodes asked, in increasing order."""
 

@@ -42,19 +42,6 @@ from placement.online.reads.read_problem import Quorum, ReadStrategy
 from placement.online.simulation import EventLoop, Latencies, spawn_streams, summarise
 from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
 
-__all__ = [
-    "Choose",
-    "FromStrategy",
-    "LogEntry",
-    "ReadRule",
-    "ReadRun",
-    "ReadSamplePath",
-    "Replicas",
-    "draw_path",
-    "simulate",
-    "uniforms",
-]
-
 CAUSES = ("arrivals", "work", "lags", "waits", "rule")
 """Kind, key, gateway; work; lags of followers; back-off; what a rule draws for itself."""
 

@@ -23,8 +23,6 @@ from placement.support.checks import (
     whole,
 )
 
-__all__ = ["Arrivals", "LoadGenerators", "ServerCluster"]
-
 Arrivals = Literal["grid", "poisson"]
 
 _MOST_REPLICAS = 127

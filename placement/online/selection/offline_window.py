@@ -20,8 +20,6 @@ from placement.errors import InputError, SolverError, UnsupportedError
 from placement.online.selection.sample_path import ServerSamplePath
 from placement.support.checks import FloatArray, IntArray, instance_of, numbers_of, whole
 
-__all__ = ["Ticks", "Window", "cut", "serve_in_order"]
-
 Ticks = npt.NDArray[np.int64]
 
 

@@ -24,9 +24,6 @@ from placement.support.checks import (
     whole,
 )
 
-__all__ = ["ServerSamplePath", "draw"]
-
-
 _SPARE = 4.0
 """Speeds are drawn for this many times the span of the arrivals; what drains later reuses them."""
 

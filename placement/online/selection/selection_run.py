@@ -12,8 +12,6 @@ from placement.online.selection.sample_path import ServerSamplePath
 from placement.online.simulation import Latencies, summarise
 from placement.support.checks import BoolArray, FloatArray, IntArray, instance_of, number
 
-__all__ = ["SelectionRun", "TimeLine", "busiest_load", "server_load", "time_line"]
-
 
 @dataclass(frozen=True, eq=False)
 class SelectionRun:

@@ -21,6 +21,8 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.objective import score_of
+from placement.measures.measure import Measure, MeasureKind
+from placement.measures.values import percentile_of
 from placement.model.configuration import Configuration
 from placement.overtime.replay.plots import figure_panels
 from placement.problem import Problem
@@ -33,8 +35,6 @@ from placement.tail.objective import Percentile
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["PERCENTS", "LeaderMigration", "migrate", "plot_migration"]
 
 PERCENTS = (50.0, 90.0, 99.0)
 """Percentiles that the paper observes."""
@@ -119,8 +119,7 @@ def migrate(
     Parameters
     ----------
     problem
-        Demand, RTTs, and their distributions: its objective is a
-        :class:`placement.tail.Percentile`, whose own percentile plays no part.
+        Demand, RTTs, and their distributions, as a question about a percentile brings them.
     configuration
         Replicas and voters, which stand, and the leader at the end (site indices).
     shares
@@ -138,22 +137,15 @@ def migrate(
     Raises
     ------
     InputError
-        For another objective, shares of a site that does not vote or that do not sum to 1, a
-        percentile out of range, or numbers of groups that are no whole numbers >= 1.
+        For a question without distributions, shares of a site that does not vote or that do not
+        sum to 1, a percentile out of range, or numbers of groups that are no whole numbers >= 1.
 
     Notes
     -----
     One distribution of latency per leader, then one weighted sum per step.
     """
     instance_of(problem, Problem, "problem", "a placement.Problem")
-    goal = problem.objective
-    if not isinstance(goal, Percentile):
-        raise InputError(
-            "a migration needs the distributions of RTTs",
-            field="objective",
-            value=goal.kind,
-            expected="placement.tail.Percentile",
-        )
+    goal = percentile_of(problem, Measure(MeasureKind.PERCENTILE, 1.0))
     wanted = tuple(sorted({float(Percentile(p, goal.distributions).percent) for p in percents}))
     if not wanted:
         raise InputError(

@@ -1,4 +1,4 @@
-"""``placement migrate``: the latency while the leaders of a database move in steps."""
+"""``placement lab migrate``: the latency while the leaders of a database move in steps."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import argparse
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_distributions, distributions_from
-from placement.cli.table_output import (
+from placement.cli.options import Switch, add_options, ask
+from placement.cli.output import (
     add_table_output,
     cell,
     check_table_targets,
     records,
     show_table,
 )
-from placement.errors import InputError
+from placement.cli.problem_options import distributions_from
 
 if TYPE_CHECKING:
     from placement.overtime.migration import LeaderMigration
     from placement.problem import Problem
-
-__all__ = ["add_parser", "run"]
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -34,53 +32,36 @@ def add_parser(verbs: Subparsers) -> None:
         "voters of a plan, and in each step some of them move to the leader of the plan. The "
         "output has the mean latency and percentiles after every step.",
     )
-    parser.add_argument("plan", metavar="PLAN", help="a plan file with the leader at the end")
+    parser.add_argument("plan", metavar="PLAN", help="what runs at the end: a plan, or a file "
+                        "with leader, voters and replicas")  # fmt: skip
+    parser.add_argument("--instance", metavar="INSTANCE", help="instance of a file that is no plan")
     group = parser.add_argument_group("migration")
-    group.add_argument(
-        "--leader-shares",
-        action="append",
-        default=[],
-        metavar="SITE=SHARE",
-        help="share of the groups that a voter leads at first, once per voter (default: equal)",
-    )
-    group.add_argument(
-        "--groups",
-        type=types.whole(1),
-        default=100,
-        metavar="N",
-        help="number of groups (default 100)",
-    )
-    group.add_argument(
-        "--per-step",
-        type=types.whole(1),
-        default=10,
-        metavar="K",
-        help="groups that move in a step (default 10)",
-    )
-    group.add_argument(
-        "--percents", type=types.names, default="50,90,99", metavar="LIST",
-        help="percentiles shown (default 50,90,99)",
+    add_options(group,
+        Switch("--leader-shares", "SITE=SHARE", "share of the groups that a voter leads at "
+            "first, once per voter (default: equal)", several=True, default=()),
+        Switch("--groups", "N", "number of groups (default 100)", types.whole(1), 100),
+        Switch("--per-step", "K", "groups that move in a step (default 10)", types.whole(1), 10),
+        Switch("--percents", "LIST", "percentiles shown (default 50,90,99)",
+            types.names, "50,90,99"),
     )  # fmt: skip
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="seed (default 0)")
-    group = parser.add_argument_group(
-        "distributions of RTTs (default: those of the plan, else every RTT constant)"
-    )
-    add_distributions(group)
+    ask(parser, "method", only=("seed",), helps={"seed": "seed of the order (default 0)"})
+    title = "distributions of RTTs (default: those of the plan, else every RTT constant)"
+    ask(parser, "tail", leave=("percentile",), title=title)
     add_table_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write, print."""
-    from placement.io import load_plan
+    from placement.api import load
+    from placement.databases.present import read_running
     from placement.overtime.migration import migrate
     from placement.overtime.migration.simulate import plot_migration
     from placement.overtime.replay.verb import leader_shares
 
     check_table_targets(args)
-    plan = load_plan(args.plan)
-    if plan.configuration is None:
-        raise InputError("a plan without a configuration", source=args.plan)
+    plan = read_running(None if args.instance is None else load(args.instance), args.plan)
+    assert plan.configuration is not None  # else refused there
     result = migrate(
         _question(plan.problem, args),
         plan.configuration,
@@ -107,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _question(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the problem with distributions: as the options say, of the plan, or constant RTTs."""
-    from placement.tail.objective import Percentile
+    from placement.measures.values import MeasureData
 
     if args.distributions is None and args.spread is None:
-        if isinstance(problem.objective, Percentile):
+        if isinstance(problem.objective, MeasureData) and problem.objective.distributions:
             return problem
         args.spread = 0.0
     each = distributions_from(problem.instance, args)

@@ -7,7 +7,6 @@ from placement.overtime.moves.move_prices import (
     PathCost,
     outage_price,
     path_cost,
-    price_table,
 )
 from placement.overtime.moves.move_search import BestMove, best_move
 from placement.overtime.moves.move_steps import (
@@ -35,7 +34,6 @@ __all__ = [
     "leader_path",
     "outage_price",
     "path_cost",
-    "price_table",
     "quorums_of",
     "safe_steps",
     "step_text",

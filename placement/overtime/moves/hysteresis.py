@@ -26,8 +26,6 @@ from placement.evaluation.score import TIE, first_best
 from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.support.checks import FloatArray, IntArray, number, whole
 
-__all__ = ["Hysteresis", "choose", "leader_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:

@@ -18,7 +18,6 @@ A candidate x is a leader, or a whole configuration; scores and prices are in on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,18 +25,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.evaluation.moves import RoleChanges
-from placement.model.configuration import Configuration
-from placement.support.checks import BoolArray, FloatArray, IntArray, number
-
-__all__ = [
-    "MovePrices",
-    "PathCost",
-    "checked_prices",
-    "checked_scores",
-    "outage_price",
-    "path_cost",
-    "price_table",
-]
+from placement.support.checks import FloatArray, IntArray, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +75,7 @@ class MovePrices:
         Examples
         --------
         >>> from placement.evaluation.moves import changes
+        >>> from placement.model.configuration import Configuration
         >>> prices = MovePrices(leader=20.0, voter=5.0, add=100.0)
         >>> before = Configuration.of(0, [0, 1], [0, 1])
         >>> prices.of(changes(before, Configuration.of(0, [0, 2], [0, 2])))
@@ -139,56 +128,6 @@ def outage_price(seconds: float, interval_seconds: float) -> float:
             expected=f"0 to {interval_seconds}",
         )
     return 1000.0 * seconds * seconds / (2.0 * interval_seconds)
-
-
-def price_table(
-    prices: MovePrices, configurations: Sequence[Configuration], sites: int
-) -> FloatArray:
-    """Price of every move among configurations, shape (n, n), indexed [before, after].
-
-    Raises
-    ------
-    InputError
-        For a site index outside 0 … sites − 1.
-
-    Notes
-    -----
-    O(n²·sites) in BLAS, 8·n² bytes for each of the four parts.
-    """
-    for configuration in configurations:
-        if not all(0 <= site < sites for site in configuration.replicas):
-            raise InputError(
-                "no such site", field="configurations", value=configuration, expected=f"< {sites}"
-            )
-    leaders = np.array([c.leader for c in configurations], dtype=np.intp)
-    votes = _members([c.voters for c in configurations], sites)
-    held = _members([c.replicas for c in configurations], sites)
-    table = np.zeros((len(configurations), len(configurations)))
-    lost = _fewer(votes)
-    copies = _fewer(held)
-    for price, moved in (
-        (prices.leader, (leaders[:, np.newaxis] != leaders).astype(np.float64)),
-        (prices.voter, lost + lost.T),
-        (prices.remove, copies),
-        (prices.add, copies.T),
-    ):
-        if price:
-            charged = moved > 0
-            table[charged] += price * moved[charged]
-    return table
-
-
-def _members(sets: Sequence[Sequence[int]], sites: int) -> BoolArray:
-    members = np.zeros((len(sets), sites), dtype=bool)
-    for row, chosen in zip(members, sets, strict=True):
-        row[list(chosen)] = True
-    return members
-
-
-def _fewer(members: BoolArray) -> FloatArray:
-    """Return the number of sites of each row that another row lacks, shape (n, n), [row, other]."""
-    inside = members.astype(np.float64)
-    return np.asarray(inside @ (1.0 - inside).T)
 
 
 @dataclass(frozen=True, eq=False)

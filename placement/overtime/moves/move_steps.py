@@ -44,38 +44,6 @@ from placement.model.constraints import GroupRule, majority
 from placement.plan import Plan
 from placement.problem import Problem
 
-__all__ = [
-    "NODE_LIMIT",
-    "Guard",
-    "Kind",
-    "LossGuard",
-    "MoveState",
-    "MoveStep",
-    "PlanMoves",
-    "QuorumSizes",
-    "SizeRule",
-    "SpreadGuard",
-    "SurviveGuard",
-    "VoterChange",
-    "VoterState",
-    "common_guards",
-    "move_tables",
-    "moves_document",
-    "moves_sentence",
-    "plan_moves",
-    "quorum_path",
-    "quorums_intersect",
-    "quorums_of",
-    "resizing_steps",
-    "safe_steps",
-    "sets_intersect",
-    "shortest_change_sequence",
-    "step_document",
-    "step_text",
-    "steps_between",
-    "voters_to_spare",
-]
-
 Kind = Literal[
     "add-learner", "catch-up", "set-quorums", "promote", "move-leader", "demote", "remove"
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from placement.overtime.replay.deployments import NOBODY as NOBODY
     from placement.overtime.replay.deployments import Deployments as Deployments
     from placement.overtime.replay.deployments import Trace as Trace
+    from placement.overtime.replay.leader_table import interval_scores as interval_scores
     from placement.overtime.replay.replay_report import LeaderRanking as LeaderRanking
     from placement.overtime.replay.replay_report import leader_rankings as leader_rankings
     from placement.overtime.replay.replay_report import ranking_text as ranking_text
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES
     from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
     from placement.overtime.replay.run_replay import replay as replay
-    from placement.overtime.replay.tier12 import interval_scores as interval_scores
 
 _HOME = {
     "placement.overtime.decayed_counts": ("Decay", "DecayedCounts", "decayed_counts"),
@@ -44,7 +44,7 @@ _HOME = {
     ),
     "placement.overtime.replay.results": ("Replay", "StrategyCosts", "gains", "summary"),
     "placement.overtime.replay.run_replay": ("ReplayProgress", "STRATEGIES", "replay"),
-    "placement.overtime.replay.tier12": ("interval_scores",),
+    "placement.overtime.replay.leader_table": ("interval_scores",),
 }
 
 __all__ = [*chain.from_iterable(_HOME.values())]

@@ -24,17 +24,6 @@ from placement.support.status import Termination
 from placement.workloads.activity import Timeline
 from placement.workloads.fleets import Block
 
-__all__ = [
-    "NOBODY",
-    "Deployments",
-    "Trace",
-    "interval_problem",
-    "plan_of_all_intervals",
-    "plan_of_interval",
-    "read_deployments",
-    "read_trace",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Trace:

@@ -16,8 +16,6 @@ from placement.overtime.replay.deployments import Trace
 from placement.support.checks import FloatArray, IntArray
 from placement.workloads import Clients, Database, Law, Timeline, fleet, generate
 
-__all__ = ["ClientGround", "client_ground", "fleet_trace", "trace_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClientGround:

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 
     from placement.support.checks import FloatArray
 
-__all__ = [
-    "figure_panels",
-    "plot_overheads",
-    "plot_ratio",
-    "plot_reduction_histogram",
-    "plot_reductions",
-]
-
 _SERIES = {
     "optimized": (METHODS[0], "-"),
     "closest-to-writes": (METHODS[1], "--"),

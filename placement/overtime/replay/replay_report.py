@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.cli.table_output import cell, records
-from placement.errors import InputError, UnsupportedError
+from placement.cli.output import cell, records
+from placement.errors import UnsupportedError
 from placement.evaluation.score import closest_first, cutoff, overhead
-from placement.overtime.decayed_counts import Decay
+from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import Deployments, Trace
-from placement.overtime.replay.quorum_waits import QuorumWaits
+from placement.overtime.replay.leader_table import LeaderTable, rules_by_votes
 from placement.overtime.replay.results import gains, summary
-from placement.overtime.replay.tier12 import agg_scores, fixed_roles
 from placement.problem import Problem, describe
 from placement.text import escape, page_width, table, wrap
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from placement.overtime.replay.deployments import Deployments, Trace
     from placement.overtime.replay.results import Replay
     from placement.problem import Problem
-
-__all__ = ["LeaderRanking", "ReplayReport", "leader_rankings", "ranking_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +71,13 @@ def leader_rankings(
     """
     if not problem.objective.minimises_mean:
         raise UnsupportedError("the ranking is by mean latency, not by another objective")
-    if tier not in (1, 2):
-        raise InputError("no such tier", field="tier", value=tier, expected="1 or 2")
-    alone = trace.of([database])
-    alone.check_fits(problem.instance)
-    row = trace.databases.index(database)
-    held = deployments.part(row, row + 1)
-    decay = Decay(problem.decay)
-    terms, quorums = (
-        fixed_roles(problem, alone, held),
-        QuorumWaits(problem, held, tier, alone.databases),
-    )
-    scores = agg_scores(terms, quorums, decay)[0]
-    issued = np.asarray(alone.counts[0].any(axis=(1, 2)))
+    trace.of([database])  # refuses one that is not there
+    trace.check_fits(problem.instance)
+    row, decay = trace.databases.index(database), Decay(problem.decay)
+    rules = rules_by_votes(problem, deployments)
+    table = LeaderTable.of(problem, trace, deployments, row, rules, tier=tier)
+    scores = decayed_counts(table.scores, decay)
+    issued = np.asarray(trace.counts[row].any(axis=(1, 2)))
     if np.isfinite(decay.factor):
         issued = np.asarray(np.logical_or.accumulate(issued))
     names = problem.instance.sites

@@ -6,7 +6,7 @@ Summaries of a replay: strategies beside the oracle, and the gain of moving.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from placement.support.checks import FloatArray
-
-__all__ = ["Replay", "SiteSets", "StrategyCosts", "gains", "joined", "summary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,40 +222,6 @@ def percent_above(value: FloatArray, best: FloatArray) -> FloatArray:
     result[(best == 0) & (value == 0)] = 0.0
     result[(best == 0) & (value > 0)] = np.inf
     return result
-
-
-def joined(parts: Sequence[Replay]) -> Replay:
-    """Put replays of different databases over the same intervals together."""
-    first = parts[0]
-    sets = SiteSets()
-    maps = [
-        np.array([*(sets.code(members) for members in part.sets), -1], dtype=np.intp)
-        for part in parts
-    ]
-    outcomes = []
-    for number, outcome in enumerate(first.outcomes):
-        same = [part.outcomes[number] for part in parts]
-        outcomes.append(
-            StrategyCosts(
-                outcome.tier,
-                outcome.strategy,
-                np.concatenate([each.leader for each in same]),
-                # code −1, undefined, takes the last entry of each map, which is −1 again
-                np.concatenate([m[each.voters] for m, each in zip(maps, same, strict=True)]),
-                np.concatenate([m[each.replicas] for m, each in zip(maps, same, strict=True)]),
-                np.concatenate([each.score for each in same]),
-            )
-        )
-    weights = [len(part.databases) for part in parts]
-    return replace(
-        first,
-        databases=tuple(name for part in parts for name in part.databases),
-        operations=np.concatenate([part.operations for part in parts]),
-        outcomes=tuple(outcomes),
-        sets=tuple(sets.members),
-        proven=float(np.average([part.proven for part in parts], weights=weights)),
-        complete=all(part.complete for part in parts),
-    )
 
 
 def summary(result: Replay) -> pd.DataFrame:

@@ -37,20 +37,24 @@ methods of these names, run once, on the first interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
-from placement.overtime.replay.deployments import Deployments, Trace
-from placement.overtime.replay.planned import replay_planned
-from placement.overtime.replay.quorum_waits import QuorumWaits
-from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts, joined
-from placement.overtime.replay.tier12 import fixed_roles, replay_tier12
+from placement.model.configuration import Configuration
+from placement.overtime.replay.database_replay import (
+    DatabaseReplay,
+    PlannedReplay,
+    TabledReplay,
+)
+from placement.overtime.replay.deployments import NOBODY, Deployments, Trace
+from placement.overtime.replay.leader_table import LeaderTable, rules_by_votes
+from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts
 from placement.problem import Problem
-
-__all__ = ["BLOCK", "STRATEGIES", "ReplayProgress", "replay"]
 
 STRATEGIES = (
     "optimized",
@@ -64,9 +68,6 @@ STRATEGIES = (
     "oracle",
 )
 """All strategies, in the order of results."""
-
-BLOCK = 64
-"""Databases that are worked on at once in tiers 1 and 2; in tier 3 it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +130,13 @@ def replay(
     per database and interval.
     """
     wanted = _checked(problem, trace, deployments, tiers, strategies, method)
-    parts: list[Replay] = []
+    run = _ReplayRun(problem, trace, deployments, sorted(tiers), wanted, method, progress)
     try:
-        for part in _blocks(problem, trace, deployments, tiers, wanted, method, progress):
-            parts.append(part)
+        run.go()
     except KeyboardInterrupt:
-        if not parts:
+        if not run.done:
             raise
-    total = joined(parts)
-    if len(total.databases) == len(trace):
-        return total
-    return replace(total, complete=False)
+    return run.result()
 
 
 def _checked(
@@ -200,55 +197,102 @@ def _checked(
     return tuple(name for name in STRATEGIES if name in wanted)
 
 
-def _blocks(
-    problem: Problem,
-    trace: Trace,
-    deployments: Deployments,
-    tiers: Sequence[int],
-    strategies: Sequence[str],
-    method: str,
-    progress: Callable[[ReplayProgress], None] | None,
-) -> Iterator[Replay]:
-    # Other objectives are no sums over operations, and are planned in every tier.
-    sums = problem.objective.minimises_mean
-    by_plan = {tier for tier in tiers if tier == 3 or not sums}
-    size = 1 if by_plan else BLOCK
-    plans = 0
+class _ReplayRun:
+    """A replay under way: the outcomes of the databases that are done."""
 
-    def tick() -> None:
-        nonlocal plans
-        plans += 1
-        if progress is not None:
-            progress(ReplayProgress(first, len(trace), plans))
+    def __init__(
+        self,
+        problem: Problem,
+        trace: Trace,
+        deployments: Deployments,
+        tiers: Sequence[int],
+        strategies: Sequence[str],
+        method: str,
+        progress: Callable[[ReplayProgress], None] | None,
+    ) -> None:
+        self.problem, self.trace, self.deployments = problem, trace, deployments
+        self.method, self.progress = method, progress
+        # Other objectives are no sums over operations, and are planned in every tier.
+        self.by_table = {tier for tier in tiers if tier < 3 and problem.objective.minimises_mean}
+        self.by_plan = set(tiers) - self.by_table
+        self.rules = rules_by_votes(problem, deployments) if self.by_table else {}
+        self.rows = [
+            (tier, name) for tier in tiers for name in strategies if (tier, name) != (3, "worst")
+        ]
+        shape = (len(self.rows), *trace.counts.shape[:2])
+        self.leader = np.full(shape, NOBODY, dtype=np.intp)
+        self.voters = np.full(shape, -1, dtype=np.intp)
+        self.replicas = np.full(shape, -1, dtype=np.intp)
+        self.score = np.full(shape, np.nan)
+        self.sets = SiteSets()
+        self.proven: list[bool] = []
+        self.done = self.plans = 0
 
-    for first in range(0, len(trace), size):
-        part, held = trace.part(first, first + size), deployments.part(first, first + size)
-        sets = SiteSets()
-        outcomes: list[StrategyCosts] = []
-        if set(tiers) - by_plan:
-            terms = fixed_roles(problem, part, held)
-            for tier in sorted(set(tiers) - by_plan):
-                quorums = QuorumWaits(problem, held, tier, part.databases)
-                outcomes += replay_tier12(part, terms, quorums, strategies, sets)
-        proven = all_plans = 0
-        for tier in sorted(by_plan):
-            names = [name for name in strategies if tier < 3 or name != "worst"]
-            placed = replay_planned(
-                problem, part, held, names, sets, tier=tier, method=method, tick=tick
+    def go(self) -> None:
+        """Replay one database after the other."""
+        for database, name in enumerate(self.trace.databases):
+            try:
+                for tier in sorted(self.by_table | self.by_plan):
+                    self._replay(database, tier)
+            except InputError as error:
+                raise error.at(f"database {name!r}") from None
+            self.done += 1
+            self._tell()
+
+    def _replay(self, database: int, tier: int) -> None:
+        counts = self.trace.counts[database]
+        one: DatabaseReplay
+        if tier in self.by_table:
+            table = LeaderTable.of(
+                self.problem, self.trace, self.deployments, database, self.rules, tier=tier
             )
-            outcomes += placed.outcomes
-            proven, all_plans = proven + placed.proven, all_plans + placed.plans
-        yield Replay(
-            databases=part.databases,
-            intervals=part.intervals[1:],
-            sites=problem.instance.sites,
-            operations=part.counts[:, 1:].sum(axis=(2, 3)),
-            outcomes=tuple(outcomes),
-            sets=tuple(sets.members),
-            decay=problem.decay,
-            method=method if by_plan else "",
-            proven=proven / all_plans if by_plan else float("nan"),
-            objective=problem.objective.describe(),
+            one = TabledReplay(self.problem, counts, self.deployments, database, table)
+        else:
+            one = PlannedReplay(
+                self.problem, counts, self.deployments, database, tier, self.method, self._planned
+            )
+        for row, (its_tier, strategy) in enumerate(self.rows):
+            if its_tier != tier:
+                continue
+            when: dict[Configuration, list[int]] = {}
+            for interval, chosen in enumerate(one.chosen(strategy)):
+                if chosen is not None:
+                    when.setdefault(chosen, []).append(interval)
+            for plan, intervals in when.items():
+                place = (row, database, intervals)
+                self.voters[place] = self.sets.code(plan.voters)
+                self.replicas[place] = self.sets.code(plan.replicas)
+                self.score[place] = one.scores(strategy, plan, intervals)
+                if strategy not in ("average", "given"):
+                    self.leader[place] = plan.leader
+        if isinstance(one, PlannedReplay):
+            self.proven += one.proven
+
+    def _planned(self) -> None:
+        self.plans += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(ReplayProgress(self.done, len(self.trace), self.plans))
+
+    def result(self) -> Replay:
+        """Return the outcomes of the databases that are done, without the first interval."""
+        seen = slice(self.done), slice(1, None)
+        return Replay(
+            databases=self.trace.databases[: self.done],
+            intervals=self.trace.intervals[1:],
+            sites=self.problem.instance.sites,
+            operations=self.trace.counts[seen].sum(axis=(2, 3)),
+            outcomes=tuple(
+                StrategyCosts(tier, name, *(each[row][seen] for each in arrays))
+                for arrays in ((self.leader, self.voters, self.replicas, self.score),)
+                for row, (tier, name) in enumerate(self.rows)
+            ),
+            sets=tuple(self.sets.members),
+            decay=self.problem.decay,
+            method=self.method if self.by_plan else "",
+            proven=float(np.mean(self.proven)) if self.by_plan else float("nan"),
+            objective=self.problem.objective.describe(),
+            complete=self.done == len(self.trace),
         )
-        if progress is not None:
-            progress(ReplayProgress(min(first + size, len(trace)), len(trace), plans))

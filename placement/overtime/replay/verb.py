@@ -1,37 +1,39 @@
-"""``placement replay``: the latency of each strategy, interval by interval."""
+"""``placement lab replay``: the latency of each strategy, interval by interval."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_measures
 from placement.cli.options import (
-    add_constraints,
+    Switch,
     add_file,
-    add_instance,
     add_json,
-    instance_from,
-    problem_from,
+    add_options,
+    add_progress,
+    ask,
 )
-from placement.cli.page import print_page
-from placement.cli.plan_output import print_json, print_notes
-from placement.cli.table_output import check_table_targets, write_table
+from placement.cli.output import (
+    check_table_targets,
+    print_json,
+    print_notes,
+    print_page,
+    progress_of,
+    write_table,
+)
+from placement.cli.problem_options import apply_measures, instance_from, problem_from, read_moves
 from placement.errors import InputError
-from placement.overtime.move_options import add_moves, read_moves
 
 if TYPE_CHECKING:
+    from placement.cli.output import ProgressLine
     from placement.model.instance import Instance
     from placement.overtime.replay import Deployments, Replay, ReplayProgress, Trace
     from placement.problem import Problem
-
-__all__ = ["add_parser", "run"]
 
 _DAY = date(2026, 3, 18)
 _SUFFIXES = (".csv", ".parquet")
@@ -50,86 +52,48 @@ def add_parser(verbs: Subparsers) -> None:
         "counted: strategies only learn from it. An interval counts half of the one after it "
         "unless --decay or --half-life says otherwise.",
     )
-    add_instance(parser, waits=False)
+    ask(parser, "instance", leave=("wait",))
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")
     source = group.add_mutually_exclusive_group()
-    source.add_argument(
-        "--demand",
-        metavar="FILE",
-        help="a table: database, interval, client, and operation and count, or a column per "
-        "operation (.csv, .tsv, .parquet)",
-    )
-    source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
-    group.add_argument(
-        "--fleet-seed", type=types.seed, default=0, metavar="N", help="seed of --fleet (default 0)"
-    )
-    group.add_argument(
-        "--days", type=types.whole(1, 3660), default=1, help="days of --fleet (default 1)"
-    )
-    group.add_argument(
-        "--minutes",
-        type=types.whole(1, 1440),
-        default=30,
-        help="minutes of one interval of --fleet (default 30)",
-    )
-    group.add_argument(
-        "--merge", type=types.whole(1), metavar="K", help="make one interval of every K"
-    )
-    add_constraints(parser)
-    add_percentile(parser)
-    add_moves(parser, "moves (of the strategy 'optimized', from interval to interval)")
+    add_options(source,
+        Switch("--demand", "FILE", "a table: database, interval, client, and operation and "
+            "count, or a column per operation (.csv, .tsv, .parquet)"),
+        Switch("--fleet", "N", "generate N databases", types.whole(1)),
+    )  # fmt: skip
+    add_options(group,
+        Switch("--fleet-seed", "N", "seed of --fleet (default 0)", types.seed, 0),
+        Switch("--days", "", "days of --fleet (default 1)", types.whole(1, 3660), 1),
+        Switch("--minutes", "", "minutes of one interval of --fleet (default 30)",
+            types.whole(1, 1440), 30),
+        Switch("--merge", "K", "make one interval of every K", types.whole(1)),
+    )  # fmt: skip
+    ask(parser, "question", "constraints", "prices", "tail")
+    ask(parser, "moves", title="moves (of the strategy 'optimized', from interval to interval)")
     group = parser.add_argument_group("replay")
-    group.add_argument(
-        "--deployments",
-        metavar="FILE",
-        help="present configurations: database, site, role (replica, voter, leader); default: "
-        "the sites of --replicas and --voters, or, for numbers, the plan for the first interval",
-    )
-    group.add_argument(
-        "--leader-shares",
-        action="append",
-        default=[],
-        metavar="SITE=SHARE",
-        help="share of the groups that a voter leads today, once per voter: adds the strategy "
-        "'given' beside 'average' (also: a column share in the file of --deployments)",
-    )
-    group.add_argument(
-        "--tiers",
-        type=types.names,
-        metavar="LIST",
-        help="tiers: 1, 2, 3 (default 1,2; with prices or limits of moves only 3)",
-    )
-    group.add_argument(
-        "--strategies", type=types.names, metavar="LIST", help="strategies (default: all)"
-    )
-    group.add_argument(
-        "--half-life",
-        type=types.number(above=True, infinite=True),
-        metavar="X",
-        help="intervals after which demand counts half (instead of --decay)",
-    )
-    group.add_argument(
-        "--method",
-        default="exact",
-        metavar="NAME",
-        help="method that computes the plans (default exact)",
-    )
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="show the progress on stderr (default: if stderr is a terminal)",
-    )
+    add_options(group,
+        Switch("--deployments", "FILE", "present configurations: database, site, role "
+            "(replica, voter, leader); default: the sites of --replicas and --voters, or, for "
+            "numbers, the plan for the first interval"),
+        Switch("--leader-shares", "SITE=SHARE", "share of the groups that a voter leads today, "
+            "once per voter: adds the strategy 'given' beside 'average' (also: a column share "
+            "in the file of --deployments)", several=True, default=()),
+        Switch("--tiers", "LIST", "tiers: 1, 2, 3 (default 1,2; with prices or limits of moves "
+            "only 3)", types.names),
+        Switch("--strategies", "LIST", "strategies (default: all)", types.names),
+        Switch("--half-life", "X", "intervals after which demand counts half (instead of "
+            "--decay)", types.number(above=True, infinite=True)),
+    )  # fmt: skip
+    add_progress(group)
+    ask(parser, "method", only=("method",))
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--database", metavar="NAME", help="database to show in detail (default: the busiest)"
-    )
-    group.add_argument(
-        "--top", type=types.whole(1), default=3, metavar="K", help="leaders shown (default 3)"
-    )
+    add_options(group,
+        Switch("--database", "NAME", "database to show in detail (default: the busiest)"),
+        Switch("--top", "K", "leaders shown (default 3)", types.whole(1), 3),
+    )  # fmt: skip
     add_json(group)
     add_file(group, "write every row of the result: .csv or .parquet")
     group.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg or .pdf")
+    parser.needs(fleet_seed="fleet", days="fleet")
     parser.set_defaults(run=run, decay=None)
 
 
@@ -151,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
     problem = apply_measures(problem, args)
     wanted = _database(args, trace)
-    with _Line(args) as line:
+    with progress_of(args) as line:
         held = _deployments(args, problem, trace, wishes, line)
         asked = problem
         if moves is not None:  # each database starts from its own; a question has one
@@ -163,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
             tiers=tiers,
             strategies=names,
             method=args.method,
-            progress=line.replayed if line.wanted else None,
+            progress=None if line is None else _replayed(line),
         )
     _show(args, problem, trace, held, result, wanted)
     return exits.FOUND
@@ -242,7 +206,7 @@ def _deployments(
     problem: Problem,
     trace: Trace,
     wishes: tuple[str | None, ...],
-    line: _Line,
+    line: ProgressLine | None,
 ) -> Deployments:
     from placement.overtime.replay import Deployments
 
@@ -258,12 +222,12 @@ def _deployments(
     if named[0] is not None and named[1] is not None:
         held = Deployments.same(instance, len(trace), named[0], named[1])
     else:
-        held = Deployments.solved(
-            problem,
-            trace,
-            method=args.method,
-            progress=line.deployed if line.wanted else None,
-        )
+
+        def planned(done: int, total: int) -> None:
+            if line is not None:
+                line.count(f"planned the start of {done:,}/{total:,} databases", done, total)
+
+        held = Deployments.solved(problem, trace, method=args.method, progress=planned)
     held = held.preferring(instance, wishes) if wishes else held
     if args.leader_shares:
         held = held.leading(instance, leader_shares(args.leader_shares))
@@ -275,38 +239,12 @@ def leader_shares(given: Sequence[str]) -> dict[str, float]:
     return types.read_named_numbers(given, "--leader-shares", "SITE=SHARE", most=1.0)
 
 
-class _Line:
-    """Progress line on stderr."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
-        self._last = 0.0
-
-    def __enter__(self) -> _Line:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.wanted and sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def deployed(self, done: int, total: int) -> None:
-        self._write(f"planned the start of {done:,}/{total:,} databases", done == total)
-
-    def replayed(self, at: ReplayProgress) -> None:
+def _replayed(line: ProgressLine) -> Callable[[ReplayProgress], None]:
+    def show(at: ReplayProgress) -> None:
         plans = f", {at.plans:,} plans" if at.plans else ""
-        self._write(f"replayed {at.done:,}/{at.total:,} databases{plans}", at.done == at.total)
+        line.count(f"replayed {at.done:,}/{at.total:,} databases{plans}", at.done, at.total)
 
-    def _write(self, text: str, last: bool) -> None:
-        import time
-
-        terminal = sys.stderr.isatty()
-        now = time.monotonic()
-        if not last and now - self._last < (0.1 if terminal else 1.0):
-            return
-        self._last = now
-        sys.stderr.write(f"\r{text}\x1b[K" if terminal else f"{text}\n")
-        sys.stderr.flush()
+    return show
 
 
 # --- what is shown ---------------------------------------------------------------------------
@@ -337,6 +275,4 @@ def _show(
     if args.json:
         print_json(report.document())
     else:
-        print_page(report.text(top=args.top))
-        if written:
-            print("\n" + "\n".join(written))
+        print_page("\n".join([report.text(top=args.top), *(["", *written] if written else [])]))

@@ -18,7 +18,6 @@ depend on when a reader looked.
 
 from __future__ import annotations
 
-import csv
 import datetime
 import hashlib
 import os
@@ -27,42 +26,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
+from placement.io.demand_tables import demand_of
+from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import parse_json
 from placement.io.formats.files import check_input, read_input
-from placement.io.formats.tables import Cell, Table, name_cell, parse_csv, quantity_cell, read_table
+from placement.io.formats.tables import Cell, Table, name_cell, parse_csv, read_table
 from placement.support.checks import FloatArray
-
-__all__ = [
-    "SUFFIXES",
-    "Arrival",
-    "ArrivalScan",
-    "CountColumns",
-    "FileMark",
-    "FolderSource",
-    "IntervalKey",
-    "IntervalReading",
-    "RejectedFile",
-    "Source",
-    "TableSource",
-    "interval_key",
-    "read_rows",
-    "readings",
-    "runs",
-    "source_of",
-]
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the files that are read."""
 
-_COUNT = "a finite number >= 0"
 _LONG = ("client", "operation", "count")
-_Fill = Callable[[FloatArray, int, set[tuple[int, int]]], None]  # counts, row, cells already filled
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -198,7 +177,6 @@ def readings(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]
         When it cannot be told which intervals are meant: columns that are missing or unknown, a
         row without a usable interval, labels of two kinds.
     """
-    fill = _filler(table, columns)
     grouped: dict[IntervalKey, list[int]] = {}
     for row, found in _keys(table, columns):
         if isinstance(found, InputError):
@@ -206,49 +184,40 @@ def readings(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]
         grouped.setdefault(found, []).append(row)
     if not grouped:
         raise InputError("no rows", source=table.source, expected="a row per client at least")
-    return tuple(_reading(table, columns, fill, grouped[key], key, "") for key in sorted(grouped))
+    return tuple(_reading(table, columns, grouped[key], key, "") for key in sorted(grouped))
 
 
-def runs(
-    table: Table, columns: CountColumns, broken: Mapping[int, str] = MappingProxyType({})
-) -> tuple[IntervalReading, ...]:
+def runs(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]:
     """Return the intervals of a table that grows: consecutive rows of one label, as they stand.
 
     An interval that comes back later in the table is another reading of the same key. A row that
-    cannot be read, or has no usable interval, may belong to the interval before it or to the one
-    after it: both are malformed then.
+    has no usable interval may belong to the interval before it or to the one after it: both are
+    malformed then.
 
     Parameters
     ----------
     table, columns
         As for :func:`readings`.
-    broken
-        Lines that are no rows: position of the next row -> the error.
 
     Raises
     ------
     InputError
         For columns that are missing or unknown.
     """
-    fill = _filler(table, columns)
     found: list[tuple[IntervalKey, list[int], list[str]]] = []
     stain: list[str] = []
-    tail = ((len(table.rows), None),)
-    for row, key in (*_keys(table, columns), *tail):
-        problems = [text for place, text in broken.items() if place == row]
+    for row, key in _keys(table, columns):
         if isinstance(key, InputError):
-            problems.append(str(key))
-        stain.extend(problems)
-        if found:
-            found[-1][2].extend(problems)
-        if key is None or isinstance(key, InputError):
+            stain.append(_said_of(Path(table.source), key))
+            if found:
+                found[-1][2].append(stain[-1])
             continue
         if not found or found[-1][0] != key:
             found.append((key, [], stain))
         found[-1][1].append(row)
         stain = []
     return tuple(
-        _reading(table, columns, fill, members, key, problems[0] if problems else "")
+        _reading(table, columns, members, key, problems[0] if problems else "")
         for key, members, problems in found
     )
 
@@ -285,27 +254,27 @@ def _keys(table: Table, columns: CountColumns) -> Iterator[tuple[int, IntervalKe
 
 
 def _reading(
-    table: Table,
-    columns: CountColumns,
-    fill: _Fill,
-    rows: Sequence[int],
-    key: IntervalKey,
-    problem: str,
+    table: Table, columns: CountColumns, rows: Sequence[int], key: IntervalKey, problem: str
 ) -> IntervalReading:
     first = rows[0]
     label = name_cell(table.rows[first][table.column("interval")], table.at(first), "interval")
-    counts = np.zeros((len(columns.clients), len(columns.operations)))
-    seen: set[tuple[int, int]] = set()
     number = table.numbers[first]
+    own = [(table.rows[row], table.numbers[row]) for row in rows]
+    part = Table(table.source, table.columns, *map(tuple, zip(*own, strict=True)))
+    counts = np.zeros((len(columns.clients), len(columns.operations)))
     try:
-        for row in rows:
-            fill(counts, row, seen)
+        found = demand_of(
+            ColumnTable.of(part),
+            clients=columns.clients,
+            operations=columns.operations,
+            complete=False,
+        )
+        counts += found.counts.sum(axis=(0, 1))  # no negative zeros: equal counts, equal bytes
     except InputError as error:
-        problem = problem or str(error)
+        problem = problem or _said_of(Path(table.source), error)
     if problem:
         digest = hashlib.sha256(problem.encode(errors="replace")).hexdigest()
         return IntervalReading(label, key, None, problem, number, digest)
-    counts += 0.0  # no negative zeros, so that equal counts have equal bytes
     counts.flags.writeable = False
     digest = hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest()
     return IntervalReading(label, key, counts, "", number, digest)
@@ -323,75 +292,6 @@ def _database(table: Table, columns: CountColumns) -> int | None:
             expected="a table of one, or the name of the one that is meant (--database)",
         )
     return table.column("database")
-
-
-def _filler(table: Table, columns: CountColumns) -> _Fill:
-    """Return the function that writes a row of the table into counts, long or wide."""
-    clients = {name: i for i, name in enumerate(columns.clients)}
-    operations = {name: i for i, name in enumerate(columns.operations)}
-    client = table.column("client")
-
-    def place(cell: Cell, names: dict[str, int], row: int, field: str) -> int:
-        name = name_cell(cell, table.at(row), field)
-        if name not in names:
-            raise InputError(
-                f"unknown {field}",
-                source=table.at(row),
-                field=field,
-                value=name,
-                expected=f"one of the {len(names)} {field}s of the instance",
-            )
-        return names[name]
-
-    def once(seen: set[tuple[int, int]], cell: tuple[int, int], row: int) -> None:
-        if cell in seen:
-            raise InputError(
-                "counted twice",
-                source=table.at(row),
-                field="client" if cell[1] < 0 else "operation",
-                value=columns.clients[cell[0]] if cell[1] < 0 else columns.operations[cell[1]],
-                expected="once per interval",
-            )
-        seen.add(cell)
-
-    if set(_LONG) <= set(table.columns):
-        operation, count = table.column("operation"), table.column("count")
-        _no_more(table, {"interval", "database", *_LONG})
-
-        def long(counts: FloatArray, row: int, seen: set[tuple[int, int]]) -> None:
-            cells = table.rows[row]
-            who = place(cells[client], clients, row, "client")
-            what = place(cells[operation], operations, row, "operation")
-            once(seen, (who, what), row)
-            counts[who, what] = quantity_cell(cells[count], table.at(row), "count", _COUNT)
-
-        return long
-
-    _no_more(table, {"interval", "database", "client", *operations})
-    given = [
-        (name, table.column(name), i) for name, i in operations.items() if name in table.columns
-    ]
-
-    def wide(counts: FloatArray, row: int, seen: set[tuple[int, int]]) -> None:
-        cells = table.rows[row]
-        who = place(cells[client], clients, row, "client")
-        once(seen, (who, -1), row)
-        for name, position, what in given:
-            counts[who, what] = quantity_cell(cells[position], table.at(row), name, _COUNT)
-
-    return wide
-
-
-def _no_more(table: Table, known: set[str]) -> None:
-    for name in table.columns:
-        if name not in known:
-            raise InputError(
-                "unknown column",
-                source=table.source,
-                field=name,
-                expected="interval, client, operation, count; or interval, client and one column "
-                "per operation of the instance",
-            )
 
 
 def _decoded(source: str, text: bytes) -> str:
@@ -691,8 +591,7 @@ class TableSource:
         if not whole.strip():
             return ArrivalScan()
         try:
-            table, broken = _growing(self.path, whole)
-            found = runs(table, self.columns, broken) if table.rows else ()
+            found = runs(read_rows(self.path, whole), self.columns)
         except InputError as error:
             digest = hashlib.sha256(str(error).encode(errors="replace")).hexdigest()
             text = _said_of(self.path, error)
@@ -707,47 +606,3 @@ def _said_of(path: Path, error: InputError) -> str:
     for name in (str(path), path.name):
         text = text.removeprefix(f"{name}: ").removeprefix(f"{name}, ")
     return text
-
-
-def _growing(path: Path, content: bytes) -> tuple[Table, dict[int, str]]:
-    """Read a table of which single lines may be broken: position of the next row -> what is wrong.
-
-    Cells with line feeds inside are not for tables that grow: each line is a separate row once
-    one of them is broken.
-    """
-    try:
-        return read_rows(path, content), {}
-    except InputError:
-        suffix = path.suffix.lower()
-        if suffix in _BINARY:
-            raise
-    lines = content.split(b"\n")
-    if suffix in (".jsonl", ".ndjson"):
-        return _each_line(path, b"", lines, 0)
-    first = next(i for i, line in enumerate(lines) if line.strip())
-    read_rows(path, lines[first] + b"\n")  # a bad header is beyond repair
-    return _each_line(path, lines[first] + b"\n", lines, first + 1)
-
-
-def _each_line(
-    path: Path, header: bytes, lines: list[bytes], first: int
-) -> tuple[Table, dict[int, str]]:
-    good: list[bytes] = []
-    numbers: list[int] = []
-    broken: dict[int, str] = {}
-    for i, line in enumerate(lines[first:], start=first):
-        if not line.strip():
-            continue
-        try:
-            rows = read_rows(path, header + line + b"\n").rows
-        except (InputError, csv.Error) as error:
-            words = error.message if isinstance(error, InputError) else str(error)
-            broken.setdefault(len(good), f"{path}, row {i + 1}: {words}")
-            continue
-        if rows:
-            good.append(line)
-            numbers.append(i + 1)
-    if not good:
-        return Table(str(path), ("interval", "client"), (), ()), broken
-    table = read_rows(path, header + b"\n".join(good) + b"\n")
-    return Table(table.source, table.columns, table.rows, tuple(numbers)), broken

@@ -37,8 +37,6 @@ from placement.problem import Problem
 from placement.support.checks import FloatArray
 from placement.support.status import Status, Termination
 
-__all__ = ["Candidate", "Recommendation", "WatchState", "advise", "initial_state"]
-
 
 @dataclass(frozen=True, eq=False)
 class WatchState:

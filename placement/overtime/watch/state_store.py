@@ -38,14 +38,6 @@ from placement.overtime.watch.arrivals import Arrival, FileMark, IntervalKey
 from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
 from placement.overtime.watch.watch_settings import WatchSettings
 
-__all__ = [
-    "VERSION",
-    "Rejection",
-    "Store",
-    "UsedInterval",
-    "read_log",
-]
-
 VERSION = 2
 _APPLICATION = 0x706C6177  # "plaw" in the header of the file
 

@@ -9,29 +9,24 @@ import time
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli import dispatch as exits
+from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_measures
-from placement.cli.options import (
-    DEFAULT_METHOD,
-    add_constraints,
-    add_instance,
+from placement.cli.options import Switch, add_options, ask, settings_from
+from placement.cli.problem_options import (
+    apply_measures,
     instance_from,
+    present_configuration,
     problem_from,
-    settings_from,
 )
-from placement.errors import InputError, UnsupportedError
+from placement.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.overtime.moves import MovePrices
     from placement.overtime.watch import Rejection, Watch, WatchSettings
     from placement.problem import Problem
-
-__all__ = ["add_parser", "run"]
 
 _LARGEST = sys.float_info.max
 """Largest horizon and price: a weighing of the two, in which no finite number is too large."""
@@ -50,13 +45,13 @@ def add_parser(verbs: Subparsers) -> None:
         "All state is in one file: a watch may be killed at any moment and started again. "
         f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
     )
-    add_instance(parser)
+    ask(parser, "instance")
     parser.add_argument(
         "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
     )
     parser.add_argument("--state", required=True, metavar="FILE", help="the state file")
-    add_constraints(parser)
-    add_percentile(parser, horizon="--rtt-horizon")
+    ask(parser, "question", "constraints", "prices")
+    ask(parser, "tail", leave=("--horizon",))
     group = parser.add_argument_group("when to move")
     group.add_argument(
         "--horizon",
@@ -65,13 +60,10 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="H",
         help=f"intervals that a gain is expected to last (default {DEFAULT_HORIZON:g})",
     )
-    group.add_argument(
-        "--confirm",
-        type=types.whole(1),
-        default=1,
-        metavar="K",
-        help="intervals in a row in which the move must pay (default 1)",
-    )
+    add_options(group,
+        Switch("--confirm", "K", "intervals in a row in which the move must pay (default 1)",
+            types.whole(1), 1),
+    )  # fmt: skip
     for option, what in (
         ("leader", "of another leader"),
         ("voter", "of a vote given or taken"),
@@ -88,57 +80,29 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
     group = parser.add_argument_group("reading")
     mode = group.add_mutually_exclusive_group()
-    mode.add_argument(
-        "--once", action="store_true", help="read the present intervals, and end (default)"
-    )
-    mode.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
-    mode.add_argument(
-        "--adopt",
-        metavar="PLAN",
-        help="read no demand: record that this plan runs, instead of the last recommendation",
-    )
-    mode.add_argument(
-        "--log", action="store_true", help="read no demand: show the content of the state file"
-    )
-    group.add_argument(
-        "--poll",
-        type=types.number(0, 1e6),
-        default=5.0,
-        metavar="S",
-        help="seconds between two reads of the folder or table (default 5)",
-    )
-    group.add_argument(
-        "--settle",
-        type=types.number(0, 1e6),
-        default=1.0,
-        metavar="S",
-        help="seconds a file must be unchanged; 0 where files are renamed into place (default 1)",
-    )
-    group.add_argument(
-        "--grace",
-        type=types.whole(),
-        default=0,
-        metavar="G",
-        help="take an interval of a folder once G later ones have arrived (default 0)",
-    )
-    group.add_argument(
-        "--final", action="store_true", help="take the last interval of a table as complete"
-    )
-    group.add_argument("--database", metavar="NAME", help="rows of this database only")
-    group = parser.add_argument_group("method")
-    group.add_argument(
-        "--method",
-        default=DEFAULT_METHOD,
-        metavar="NAME",
-        help=f"method to use (default {DEFAULT_METHOD}); placement methods lists all",
-    )
-    group.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="setting of the method"
-    )
+    add_options(mode,
+        Switch("--once", "", "read the present intervals, and end (default)"),
+        Switch("--follow", "", "go on until Ctrl-C"),
+        Switch("--adopt", "PLAN", "read no demand: record that this plan runs, instead of the "
+            "last recommendation"),
+        Switch("--log", "", "read no demand: show the content of the state file"),
+    )  # fmt: skip
+    add_options(group,
+        Switch("--poll", "S", "seconds between two reads of the folder or table (default 5)",
+            types.number(0, 1e6), 5.0),
+        Switch("--settle", "S", "seconds a file must be unchanged; 0 where files are renamed "
+            "into place (default 1)", types.number(0, 1e6), 1.0),
+        Switch("--grace", "G", "take an interval of a folder once G later ones have arrived "
+            "(default 0)", types.whole(), 0),
+        Switch("--final", "", "take the last interval of a table as complete"),
+        Switch("--database", "NAME", "rows of this database only"),
+    )  # fmt: skip
+    ask(parser, "method", only=("method", "set"))
     group = parser.add_argument_group("output")
     group.add_argument(
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
+    parser.needs(poll="follow")
     parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # all verbs share the option itself
 
 
@@ -170,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.adopt is not None:
             store.record_deployed(
-                _plan(args.adopt, "--adopt", instance),
+                present_configuration(instance, args.adopt),
                 args.adopt,
                 instance.sites,
             )
@@ -243,7 +207,7 @@ def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
         _prices(args, problem),
         args.method,
         settings_from(args),
-        None if args.start is None else _plan(args.start, "--start", instance),
+        None if args.start is None else present_configuration(instance, args.start),
         args.grace,
     )
 
@@ -261,26 +225,6 @@ def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
     from placement.overtime.watch.watch_settings import default_prices
 
     return default_prices(problem, args.method)
-
-
-def _plan(path: str, option: str, instance: Instance) -> Configuration:
-    """Return the configuration of a plan on the sites of the instance."""
-    from placement.io import load_plan
-    from placement.model.configuration import Configuration
-
-    plan = load_plan(path)
-    if plan.configuration is None:
-        raise InputError("a plan without a configuration", source=path, field=option)
-    try:
-        voters = instance.site_indices(plan.voters, "voters").tolist()
-        led = None if plan.leader is None else instance.site_indices([plan.leader], "leader")
-        return Configuration.of(
-            min(voters) if led is None else int(led[0]),
-            voters,
-            instance.site_indices(plan.replicas, "replicas").tolist(),
-        )
-    except InputError as error:
-        raise error.at(path) from None
 
 
 class _RecommendationPrinter:

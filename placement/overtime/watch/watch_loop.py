@@ -12,7 +12,6 @@ With `grace` g, an interval of a folder is used once intervals of g later ones h
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,8 +21,6 @@ from placement.overtime.watch.arrivals import Arrival, ArrivalScan, FileMark, In
 from placement.overtime.watch.recommend import advise
 from placement.overtime.watch.state_store import Rejection, Store
 from placement.overtime.watch.watch_settings import WatchSettings
-
-__all__ = ["PollResult", "Watch"]
 
 
 class PollResult(NamedTuple):
@@ -163,11 +160,7 @@ class Watch:
 
     def _reject(self, arrival: Arrival, kind: str, text: str) -> None:
         reading = arrival.reading
-        folder, row, rest = text.partition(f"{arrival.source}, row ")
-        if row and (not folder or folder.endswith(os.sep)):  # the report names the file already
-            where = f"row {rest}"
-        else:
-            where = f"{text} (row {reading.row})"
+        where = text if text.startswith("row ") else f"{text} (row {reading.row})"
         self._report(Rejection(kind, arrival.source, reading.label, where), reading.digest)
 
     def _report(self, report: Rejection, digest: str) -> None:

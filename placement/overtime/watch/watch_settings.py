@@ -34,8 +34,6 @@ from placement.overtime.moves.move_prices import MovePrices
 from placement.problem import Problem
 from placement.support.checks import FloatArray, whole
 
-__all__ = ["WatchSettings", "default_prices"]
-
 
 @dataclass(frozen=True, eq=False)
 class WatchSettings:

@@ -32,8 +32,6 @@ import numpy.typing as npt
 from placement.model.constraints import Rules
 from placement.proof.choice.sorted_sites import SortedSites
 
-__all__ = ["IntervalChoice"]
-
 _MOST_NODES = 5_000
 """Nodes after which a search gives up; a search of the engine ends much sooner."""
 

@@ -20,8 +20,6 @@ from placement.model.site_families import FamilyCount, SiteFamily, family_counts
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.support.checks import FloatArray
 
-__all__ = ["SiteChoice"]
-
 
 class SiteChoice:
     """Sets of sites that the rules allow under one leader, and the least Σ ρ + D·q over them.
@@ -58,10 +56,9 @@ class SiteChoice:
         of_sites = np.zeros(sites) if waits is None else waits
         self.radii, numbers = np.unique(of_sites, return_inverse=True)
         self._radius: list[int] = numbers.tolist()  # of each site
-        by_radius = np.argsort(numbers, kind="stable")
-        self._rings: list[list[int]] = [
-            ring.tolist() for ring in np.split(by_radius, np.cumsum(np.bincount(numbers))[:-1])
-        ]
+        by_radius: list[int] = np.argsort(numbers, kind="stable").tolist()
+        ends = [0, *np.cumsum(np.bincount(numbers)).tolist()]
+        self._rings = [by_radius[a:b] for a, b in itertools.pairwise(ends)]
         self._pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]}
         if leader is not None:
             self._pinned.add(leader)

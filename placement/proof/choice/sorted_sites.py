@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["SortedSites"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Near:

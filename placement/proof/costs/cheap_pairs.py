@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from placement.support.checks import BoolArray, IntArray
 
-__all__ = ["CheapPairs", "PairList", "SortedBetas", "covers", "few", "limits_above"]
-
 Whole = npt.NDArray[np.int64]
 
 _MARGIN = 3

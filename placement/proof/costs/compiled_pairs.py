@@ -19,8 +19,6 @@ from placement.support.checks import BoolArray, IntArray
 if TYPE_CHECKING:
     from placement.proof._pair_sums import _Pairs
 
-__all__ = ["CompiledPairs", "compiled_sums"]
-
 
 @cache
 def compiled_sums() -> ModuleType | None:

@@ -36,8 +36,6 @@ import numpy.typing as npt
 
 from placement.support.checks import IntArray
 
-__all__ = ["Detours"]
-
 
 class Detours:
     """Detours for one table of costs.

@@ -17,8 +17,6 @@ from placement.proof.costs.detours import Detours
 from placement.proof.costs.multipliers import Betas, CostTransfers
 from placement.support.checks import FloatArray
 
-__all__ = ["ExactCosts"]
-
 
 class ExactCosts:
     """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, in exact integers.

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Betas", "CostTransfers"]
-
 
 class Betas:
     """β_cj >= 0 by client and site; those not listed are 0.

@@ -42,8 +42,6 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from placement.proof._pair_sums import _Pairs
 
-__all__ = ["RoundedCosts", "TableCosts"]
-
 Whole = npt.NDArray[np.int64]
 
 _BELOW = 1 - 2.0**-51

@@ -25,11 +25,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
-from placement.contingency.objective import Contingency
+from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
 from placement.proof.costs.rounded_costs import TableCosts
@@ -40,8 +39,6 @@ from placement.support.work import Work
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
-
-__all__ = ["LateClaim", "LateTables", "last_deadline", "rounding_of_shares"]
 
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)
 _OVERFLOWS = 1 - 3e-9  # the evaluator calls a latency of mass below 1 - 1e-9 one that overflows
@@ -56,8 +53,12 @@ def rounding_of_shares(last: int, clients: int) -> float:
     last, clients
         Bins of the longest sum, and clients.
     """
-    per_bin = (float(_PER_BIN) + _ROUNDED_PER_BIN) * (last + 1)
-    return 2 * float(_TOLERANCE) + per_bin + _ROUNDED_PER_CLIENT * clients
+    return 2 * float(_TOLERANCE) + float(_PER_BIN) * (last + 1) + rounding_of_tables(last, clients)
+
+
+def rounding_of_tables(last: int, clients: int) -> float:
+    """Share of late operations by which the tables alone may be off; parameters as above."""
+    return _ROUNDED_PER_BIN * (last + 1) + _ROUNDED_PER_CLIENT * clients
 
 
 def last_deadline(ways: Iterable[Flow], distributions: Sequence[Distributions]) -> int:
@@ -79,23 +80,27 @@ def last_deadline(ways: Iterable[Flow], distributions: Sequence[Distributions]) 
     """
     found, bins = list(ways), distributions[0].bins
     last = max((flow.hops for flow in found), default=0) * (bins - 1)
-    mass = max(float(one.client_site.sum(axis=2).max()) for one in distributions)
+    mass = max(float(one.client_site.mass.max()) for one in distributions)
     overflows = mass <= _OVERFLOWS and all(flow.near + flow.direct for flow in found)
     return min(last, bins - 1) if overflows else last
 
 
+def whole_share(threshold: float) -> int:
+    """Return the least share on the grid that is above a threshold."""
+    return math.ceil(math.ldexp(threshold, SHARE_BITS)) + 1
+
+
 class LateClaim:
-    """A question about a percentile, and the deadline that is claimed to be out of reach.
+    """Data of the shares of late operations.
 
     Parameters
     ----------
     problem
-        Whose objective is a percentile that is a sum for each deadline, or that after losses.
-    bound
-        For the second claim: no plan that keeps the deadline has a mean below it. None: no plan
-        keeps the deadline.
+        With the demand that counts.
     goal
-        A percentile that is asked about in place of the objective; None: the objective.
+        With the distributions.
+    rules
+        With the most replicas.
 
     Raises
     ------
@@ -108,34 +113,12 @@ class LateClaim:
         Of each scenario of the demand: RTTs, and ways that operations go with their shares.
     issued
         Clients of each scenario that ask a replica nearby.
-    budget
-        Share that may be late, rounded up to the grid.
-    last
-        The latest deadline that says anything, in bins: of one that is kept for too few the
-        percentile is infinite.
-    losses
-        Sites of each loss that is to be survived.
-    leader_may_move
-        Whether a leader that survives a loss may hand over.
-    limit
-        The latest deadline that counts after a loss, in bins; None: that of the claim.
     """
 
-    def __init__(
-        self, problem: Problem, bound: float | None, goal: Percentile | None = None
-    ) -> None:
-        asked = problem.objective if goal is None else goal
-        found_goal = asked.percentile if isinstance(asked, Contingency) else asked
-        assert isinstance(found_goal, Percentile)
-        goal = found_goal
-        self.losses: list[frozenset[int]] = []
-        self.leader_may_move, self.limit = False, None
-        if isinstance(asked, Contingency):
-            self.losses = [loss.sites for loss in asked.losses(problem)]
-            self.leader_may_move = asked.leader_may_move
-        self.problem, self.rules, self.bound = problem, problem.rules, bound
+    def __init__(self, problem: Problem, goal: Percentile, rules: Rules) -> None:
+        self.problem, self.rules = problem, rules
         self.distributions = goal.by_scenario(problem)
-        self.claim = Claim(problem, bound or 0.0, 0.0)
+        self.claim = Claim(problem, 0.0, 0.0)
         scenarios = range(len(self.distributions))
         by_scenario = [flows(problem, scenario) for scenario in scenarios]
         found = [flow for ways in by_scenario for flow in ways]
@@ -143,24 +126,12 @@ class LateClaim:
         self.flows = [[(flow, flow.weight / total) for flow in ways] for ways in by_scenario]
         clients = self.claim.clients % len(problem.instance.clients)
         self.issued = [clients[self.claim.scenario == scenario] for scenario in scenarios]
-        bins, width = goal.distributions.bins, goal.distributions.width
         if any((f.near or f.relay) and (f.direct or f.quorum) for f in found):
             raise ValueError("an operation asks a replica nearby and the leader besides")
-        hops = max((f.hops for f in found), default=0)
-        late = 1 - Fraction(goal.percent / 100) + _TOLERANCE + _PER_BIN * (hops * (bins - 1) + 1)
-        self.last = last_deadline(found, self.distributions)
-        if isinstance(asked, Contingency) and asked.limit is not None:
-            most = asked.ceiling(problem) / width * (1 + 1e-12)
-            self.limit = self.last = min(self.last, math.floor(min(most, self.last)))
-        self.budget = math.ceil(late * (1 << SHARE_BITS))
 
-    @cached_property
-    def nearby(self) -> list[FloatArray]:
-        """P(H_cr = u) of these clients, by scenario, shape (sites, clients, bins)."""
-        return [
-            np.ascontiguousarray(one.client_site.transpose(1, 0, 2)[:, clients])
-            for one, clients in zip(self.distributions, self.issued, strict=True)
-        ]
+    def nearby(self, scenario: int, site: int) -> FloatArray:
+        """P(H_cr = u) of these clients at a site, shape (clients, bins)."""
+        return self.distributions[scenario].client_site[self.issued[scenario], site]
 
 
 class LateTables:
@@ -218,7 +189,7 @@ class LateTables:
     def _in_time(self, flow: Flow, site: int, scenario: int) -> FloatArray:
         """P(α H_cr + β H_rℓ <= t), rounded up, shape (clients,)."""
         distributions, times = self.question.distributions[scenario], self.deadline + 1
-        near = self.question.nearby[scenario][site]
+        near = self.question.nearby(scenario, site)
         first = repeated(near, flow.near)[:, :times]
         if not flow.relay:
             return raised(first.sum(axis=1), first.shape[1] * max(1, flow.near))

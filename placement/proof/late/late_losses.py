@@ -23,8 +23,6 @@ from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.support.work import Work
 
-__all__ = ["LossTables"]
-
 
 class LossTables:
     """Shares of late operations under everyone who may lead after a loss.
@@ -32,21 +30,22 @@ class LossTables:
     Parameters
     ----------
     question
-        What is to be proved, with losses.
+        What shares are worked out from.
     deadline
-        Out of reach with nothing lost, in bins: after losses that of the limit counts, if any.
+        In bins.
+    threshold
+        Share that is too much, on the grid.
     work
         Steps that may still be taken.
     """
 
-    def __init__(self, question: LateClaim, deadline: int, work: Work) -> None:
+    def __init__(self, question: LateClaim, deadline: int, threshold: int, work: Work) -> None:
         self.question, self.work = question, work
-        self.deadline = deadline if question.limit is None else question.limit
+        self.deadline, self.threshold = deadline, threshold
         self._tables: dict[int, LateTables] = {}
         self._costs: dict[tuple[int, ...], TableCosts] = {}
         self._reads: dict[tuple[int, frozenset[int]], int] = {}
         self._led: dict[tuple[int, frozenset[int]], int] = {}
-        self._order = list(question.losses)  # what ruled out something last comes first
 
     def under(self, leader: int) -> LateTables:
         """Shares under a leader."""
@@ -68,15 +67,9 @@ class LossTables:
             state = State(inside, frozenset(range(len(rules.may_hold))) - held - inside)
             led = tables.led(state)
             nearby = tables.costs.least(inside, sorted(held - inside))
-            if led is not None and nearby + led < self.question.budget:
+            if led is not None and nearby + led < self.threshold:
                 found.append(site)
         return tuple(found)
-
-    def leaders(self, leader: int, lost: frozenset[int]) -> tuple[int, ...]:
-        """Return the sites that may lead after a loss under a leader, eliminated sites left out."""
-        if leader not in lost and not self.question.leader_may_move:
-            return (leader,)
-        return tuple(h for h in self.successors if h not in lost)
 
     def costs(self, leaders: tuple[int, ...]) -> TableCosts:
         """Shares of operations that ask nearby under the best of some leaders for each client."""
@@ -115,54 +108,13 @@ class LossTables:
         ]
         return min((late for late in found if late is not None), default=None)
 
-    def closed(self, leader: int, state: State) -> bool:
-        """Return whether some loss leaves too few voters of a set, or too much of it late."""
-        return any(
-            self._first(lost)
-            for lost in self._order
-            if lost & state.inside and self._set_late(leader, lost, state)
-        )
+    def elected(self, alive: frozenset[int]) -> list[int]:
+        """Return the voters of whom one leads."""
+        may_lead = self.question.rules.may_lead
+        return [h for h in alive if may_lead[h]] or list(alive)
 
-    def _set_late(self, leader: int, lost: frozenset[int], state: State) -> bool:
-        leaders = self.leaders(leader, lost)
-        led = self.led(leader, leaders, lost, state)
-        left = sorted(state.inside - lost)
-        return led is None or self.costs(leaders).reads(left) + led >= self.question.budget
-
-    def late(self, leader: int, replicas: frozenset[int], voters: frozenset[int]) -> bool:
-        """Return whether some loss leaves no quorum of a configuration, or too much of it late."""
-        return any(
-            self._first(lost)
-            for lost in self._order
-            if lost & replicas and self._plan_late(leader, lost, replicas, voters)
-        )
-
-    def _plan_late(
-        self,
-        leader: int,
-        lost: frozenset[int],
-        replicas: frozenset[int],
-        voters: frozenset[int],
-    ) -> bool:
-        rules, alive = self.question.rules, voters - lost
-        if len(alive) < rules.quorum:
-            return True
-        leaders = self.leaders(leader, lost)
-        elected = [h for h in alive if rules.may_lead[h]] or alive
-        if leader in alive and not self.question.leader_may_move:
-            elected = [leader]
-        return all(
-            self._share(h, replicas - lost, alive) >= self.question.budget
-            for h in elected
-            if h in leaders
-        )
-
-    def _first(self, lost: frozenset[int]) -> bool:
-        """Evaluate a loss before the other losses from now on."""
-        self._order = [lost, *(other for other in self._order if other is not lost)]
-        return True
-
-    def _share(self, leader: int, replicas: frozenset[int], voters: frozenset[int]) -> int:
+    def share(self, leader: int, replicas: frozenset[int], voters: frozenset[int]) -> int:
+        """Return the share that is late in a plan from below."""
         if (leader, replicas) not in self._reads:
             reads = self.under(leader).costs.reads(sorted(replicas))
             self._reads[leader, replicas] = reads

@@ -50,8 +50,6 @@ from placement.support.work import Work
 from placement.tail.latency_mixture import Flow
 from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LESS", "SHARE_BITS", "UNIT", "LateVotes", "raised", "repeated"]
-
 SHARE_BITS = 50
 """Shares are rounded down to multiples of 2^-SHARE_BITS."""
 

@@ -6,18 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from placement.evaluation.value_tables import ValueTable
 from placement.report.charts.markup import Child, Markup, join, tag
-
-__all__ = [
-    "TableRow",
-    "data_table",
-    "duration",
-    "facts",
-    "milliseconds",
-    "percent",
-    "reasons",
-    "section",
-]
 
 _WORDY = 40
 """Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""
@@ -56,6 +46,7 @@ def data_table(
     """
     heads = list(rows[0]) if rows else []
     numbers = {head for head in heads if not any(isinstance(row[head], str) for row in rows)}
+    named = next((name for name in heads if name not in numbers), "")
     head = tag(
         "tr",
         None,
@@ -71,8 +62,8 @@ def data_table(
     body: list[Child] = []
     for position, row in enumerate(rows):
         cells: list[Child] = []
-        for place, (column, value) in enumerate(row.items()):
-            name = "th" if place == 0 and column not in numbers else "td"
+        for column, value in row.items():
+            name = "th" if column == named else "td"
             attributes: dict[str, str | float | None] = {"scope": "row"} if name == "th" else {}
             if isinstance(value, str):
                 attributes["class"] = "wordy" if len(value) > _WORDY else None
@@ -98,6 +89,18 @@ def data_table(
             tag("tbody", None, body),
         ),
     )
+
+
+def value_table(values: ValueTable, *, sortable: bool = True) -> Markup:
+    """Build a table of values; a heading has its unit, and a number the decimals of its column."""
+    heads = [
+        ", ".join(filter(None, (column.name[:1].upper() + column.name[1:], column.unit)))
+        or "Remark"
+        for column in values.columns
+    ]
+    rows = [dict(zip(heads, row, strict=True)) for row in values.rows]
+    mark = () if values.chosen is None else (values.chosen,)
+    return data_table(values.title, rows, mark=mark, sortable=sortable)
 
 
 def _key(value: float) -> str:

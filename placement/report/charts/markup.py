@@ -14,8 +14,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-__all__ = ["Child", "Markup", "clipped", "join", "json_script", "tag", "text"]
-
 
 class Markup(str):
     """Text that is HTML already."""

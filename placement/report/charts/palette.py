@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-__all__ = ["LATENCY", "LATENCY_DARK", "METHODS", "ROLES", "ROLES_DARK"]
-
 ROLES = MappingProxyType(
     {
         "leader": "#c2410c",

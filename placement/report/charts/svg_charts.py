@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from placement.report.charts.markup import Child, Markup, clipped, tag
 
-__all__ = ["Bar", "Dots", "Series", "bars", "dots", "lines", "ticks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -123,7 +121,8 @@ def dots(rows: Sequence[Dots], *, caption: str, unit: str, name: str = "") -> Ma
     foot = _ROW * len(rows) + 14
     body += [
         tag("text", {"class": "tick", "x": f"{100 * t / top:.2f}%", "y": foot,
-                     "text-anchor": "middle"}, _number(t) if t else f"0 {unit}")
+                     "text-anchor": {0.0: "start", top: "end"}.get(t, "middle")},
+            _number(t) if t else f"0 {unit}")
         for t in marks
     ]  # fmt: skip
     drawn = _rows("dots", foot + 6, caption, body)
@@ -152,10 +151,7 @@ def _label(words: str, y: int, width: str) -> Markup:
                tag("text", {"class": "what", "x": 0, "y": 15}, clipped(words, 90)))  # fmt: skip
 
 
-_SHAPES = {
-    "naive": "M0 -6.5L6.5 0L0 6.5L-6.5 0Z",
-    "average": "M-5 -5L5 -5L5 5L-5 5Z",
-}
+_SHAPES = {"naive": "M0 -6.5L6.5 0L0 6.5L-6.5 0Z", "average": "M-5 -5L5 -5L5 5L-5 5Z"}
 """Outlines of dots by role; the others are circles."""
 
 

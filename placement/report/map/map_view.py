@@ -19,16 +19,9 @@ import numpy as np
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.markup import clipped
-from placement.report.map.projection import (
-    great_circle,
-    project,
-    scaled_places,
-    unproject,
-)
+from placement.report.map.projection import great_circle, project, scaled_places, unproject
 from placement.support.checks import FloatArray
 from placement.text import display_width, escape
-
-__all__ = ["Arrow", "Ground", "Label", "MapView", "Mark", "Role", "ground_of", "map_view"]
 
 Role = Literal["leader", "voter", "witness", "replica", "site"]
 
@@ -342,7 +335,9 @@ def _client_marks(
     instance: Instance, frame: _Frame, crowd: FloatArray, plan: Plan | None
 ) -> tuple[Mark, ...]:
     issued = instance.counts.sum(axis=(0, 2))
-    latency = [math.nan] * len(issued) if plan is None else [row.latency for row in plan.per_client]
+    latency = (
+        [math.nan] * len(issued) if plan is None else [row.latency for row in plan.client_rows]
+    )
     largest, total = float(issued.max()), float(issued.sum())
     biggest = max(4.0, 20.0 * min(1.0, math.sqrt(100 / len(issued))))
     spots = frame(np.nan_to_num(crowd))
@@ -395,10 +390,10 @@ def _arrows(
     arrows: list[Arrow] = []
     heaviest = sorted(
         (c for c in range(len(instance.clients)) if np.isfinite(around[c]).all()),
-        key=lambda c: -plan.per_client[c].operations,
+        key=lambda c: -plan.client_rows[c].operations,
     )
     for c in heaviest[:_READERS] if geographic else ():
-        row = plan.per_client[c]
+        row = plan.client_rows[c]
         if row.operations > 0:
             pieces = way(around[c], row.nearest, steps=_STEPS)
             if pieces:
@@ -406,7 +401,7 @@ def _arrows(
                 arrows.append(Arrow("read", pieces, said))
     led = plan.leader is not None
     for c in heaviest[:_COMMITTERS] if geographic and led else ():
-        row = plan.per_client[c]
+        row = plan.client_rows[c]
         pieces = way(around[c], leader)
         if pieces and row.operations > 0:
             said = f"{row.client} asks {leader}: {row.to_leader:.1f} ms"

@@ -18,14 +18,6 @@ import numpy.typing as npt
 
 from placement.support.checks import FloatArray
 
-__all__ = [
-    "CENTRE",
-    "great_circle",
-    "project",
-    "scaled_places",
-    "unproject",
-]
-
 CENTRE = 11.0
 """Longitude of the central meridian, degrees."""
 

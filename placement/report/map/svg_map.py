@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.plan import Plan
-from placement.report.charts.html_tables import TableRow, data_table, section
+from placement.report.charts.html_tables import section, value_table
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.map.map_view import Arrow, MapView, Mark, map_view
 from placement.support.checks import FloatArray
-
-__all__ = ["LEGEND", "map_layers", "map_legend", "map_section", "star", "svg_map"]
+from placement.text.plans import replicas_table
 
 _WAYS = ("reads", "commits")
 """Layers of lines, which end at the frame of the map."""
@@ -314,17 +314,8 @@ def map_section(plan: Plan) -> Markup:
                 "simplified; lines are great circles, not cables.")
         )  # fmt: skip
     if plan.found:
-        parts.append(_sites_table(plan))
+        parts.append(sites_table(plan, view))
     return section("map-section", "Map of replicas and clients", parts)
-
-
-_ROLES = {
-    "leader": "leader, votes",
-    "voter": "voter",
-    "witness": "witness: votes, holds no data",
-    "replica": "replica only",
-}
-"""Role of a mark on the map in the table of sites."""
 
 
 def _votes(plan: Plan) -> str:
@@ -335,35 +326,36 @@ def _votes(plan: Plan) -> str:
     return f"{said}{more if witnesses else ''}."
 
 
-def _sites_table(plan: Plan) -> Markup:
-    """Return the table of the replicas and witnesses, numbered as on the map."""
-    instance = plan.problem.instance
-    labels = {name: i for i, name in enumerate(instance.sites)}
-    members = {member.voter: member for member in plan.quorum_members}
-    served: dict[str, float] = dict.fromkeys(plan.replicas, 0.0)
-    count: dict[str, int] = dict.fromkeys(plan.replicas, 0)
-    for row in plan.per_client:
-        served[row.nearest] += row.operations
-        count[row.nearest] += 1
-    total = sum(served.values()) or 1.0
-    view = map_view(instance, plan)
-    levels = [level for level, names in instance.domains.items() if any(names)]
-    rows: list[TableRow] = []
-    for mark in view.replicas:
-        member = members.get(mark.name)
-        waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        role = _ROLES[mark.role]
-        holds = mark.role != "witness"
-        rows.append(
-            {
-                "No.": float(mark.number),
-                "Site": mark.name,
-                "Role": role,
-                **{level: instance.domains[level][labels[mark.name]] or "–" for level in levels},
-                "RTT from leader, ms": None if member is None else member.rtt,
-                "Vote": waits,
-                "Nearest to clients": float(count[mark.name]) if holds else None,
-                "Share of operations, %": 100 * served[mark.name] / total if holds else None,
-            }
-        )
-    return data_table("Replicas, numbered as on the map", rows)
+def sites_table(
+    plan: Plan,
+    view: MapView,
+    most_levels: int | None = None,
+    *,
+    lost: Sequence[str] = (),
+    before: Plan | None = None,
+    sortable: bool = True,
+) -> Markup:
+    """Return the table of the replicas and witnesses, numbered as on the map.
+
+    Parameters
+    ----------
+    plan, view
+        A plan that was found, and its map.
+    most_levels
+        Most levels of failure domains that are shown; None: all.
+    lost, before
+        Sites that are lost, and the plan before the loss: they stay with the role they had.
+    sortable
+        As of :func:`placement.report.charts.html_tables.data_table`.
+    """
+    values, number = replicas_table(plan, most_levels), {m.name: m.number for m in view.replicas}
+    rows = [(float(number[str(row[0])]), *row) for row in values.rows if row[0] not in lost]
+    gone = () if before is None else replicas_table(before, most_levels).rows
+    rows = sorted(rows) + [
+        (math.nan, row[0], f"{row[1]}, lost", math.nan, "", math.nan, *row[5:])
+        for row in gone
+        if row[0] in lost
+    ]
+    columns = (ValueColumn("no.", 0), *values.columns)
+    found = ValueTable("Replicas, numbered as on the map", columns, tuple(rows))
+    return value_table(found, sortable=sortable)

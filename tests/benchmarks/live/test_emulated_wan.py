@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import placement
-from benchmarks.live.emulated_wan import EmulatedWan, Jitter, rtt_samples
-from benchmarks.live.programs import Processes, awaited
+from benchmarks.live.emulated_wan import EmulatedWan
+from benchmarks.live.programs import Processes
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live
@@ -42,60 +42,32 @@ def make():
         wan.close()
 
 
+_PROBE = """
+import socket, sys, time
+for _ in range(int(sys.argv[2]) + 1):  # port 9 refuses after one round trip
+    started = time.perf_counter()
+    assert socket.socket().connect_ex((sys.argv[1], 9)) == 111
+    print(1000 * (time.perf_counter() - started))
+"""
+
+
+def rtts(wan, source, target, count):
+    words = [*wan.inside(source), sys.executable, "-c", _PROBE, wan.address(target), str(count)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
+    return list(map(float, done.stdout.split()))[1:]
+
+
 def test_every_pair_has_its_rtt(make, matrix):
     wan = make(NAMES, matrix)
     for source in NAMES:
-        others = [name for name in NAMES if name != source]
-        for sample in rtt_samples(wan, source, others, 5):
-            i, j = NAMES.index(source), NAMES.index(sample.target)
+        for target in (name for name in NAMES if name != source):
+            i, j = NAMES.index(source), NAMES.index(target)
             asked = (matrix[i, j] + matrix[j, i]) / 2
             # the least of 5; the limit above is for a busy machine
-            assert asked - 0.1 < min(sample.ms) < asked + 10
+            assert asked - 0.1 < min(rtts(wan, source, target, 5)) < asked + 10
     lateness = wan.statistics()
     assert lateness["carried"] > 100
     assert lateness["dropped"] == 0
-
-
-def test_delays_vary_as_asked(make):
-    rtt = np.full((2, 2), 20.0)
-    jitter = Jitter.gamma(0.1, floor=0.7)
-    wan = make(("a", "b"), rtt, jitter)
-    ms = np.array(rtt_samples(wan, "a", ["b"], 400)[0].ms)
-    late = wan.statistics()["mean"]
-    # two independent halves: the RTT varies by a share of 0.1 / sqrt(2)
-    assert ms.min() > 0.7 * 20 - 0.1
-    assert 20 - 1 < np.median(ms) < 20 + 1.5 + 4 * late
-    assert 0.8 < np.subtract(*np.quantile(ms, [0.75, 0.25])) < 3.5
-
-
-def test_the_draws_are_those_of_the_seed():
-    assert Jitter.gamma(0.1).quantiles == Jitter.gamma(0.1).quantiles
-    assert np.mean(Jitter.gamma(0.2, floor=0.6).quantiles) == pytest.approx(1)
-    assert min(Jitter.gamma(0.2, floor=0.6).quantiles) > 0.6
-    assert np.std(Jitter.gamma(0.1, floor=0.7).quantiles) == pytest.approx(0.1, rel=0.05)
-
-
-def test_a_node_is_cut_off_and_comes_back(make):
-    wan = make(("a", "b"), np.full((2, 2), 4.0))
-    assert len(rtt_samples(wan, "a", ["b"], 2)[0].ms) == 2
-    wan.cut_off("b")
-    tries = f"import socket; socket.create_connection(({wan.address('b')!r}, 9))"
-    with subprocess.Popen(
-        [*wan.inside("a"), sys.executable, "-c", tries], stderr=subprocess.DEVNULL
-    ) as client:
-        awaited(lambda: wan.statistics()["dropped"], lambda dropped: dropped > 0, 60)
-        assert client.poll() is None
-        wan.reconnect("b")
-        assert client.wait(60) == 1  # TCP sends again, and is refused
-    assert min(rtt_samples(wan, "a", ["b"], 3)[0].ms) < 10
-
-
-def test_packets_are_lost_as_asked(make):
-    wan = make(("a", "b"), np.full((2, 2), 1.0), Jitter(loss=0.1))
-    rtt_samples(wan, "a", ["b"], 100)  # TCP sends again after a second
-    found = wan.statistics()
-    assert 6 <= found["dropped"] <= 60  # 202 packets arrive; lost beside them: 22 of 224
-    assert found["carried"] >= 202
 
 
 def test_what_was_started_ends_with_who_started_it(make, tmp_path):

@@ -1,75 +1,55 @@
-"""Real servers under the emulated network: the model's latencies, ranking and losses hold.
+"""Real servers wait for what their rows say; limits are wide, as the machine may be busy."""
 
-The machine may be busy, so these limits are wide; the page of the documentation has the figures.
-"""
+import csv
 
 import numpy as np
 import pytest
 
-from benchmarks.harness.study import load_study
-from benchmarks.live.cassandra.study import Cassandra
-from benchmarks.live.etcd.study import Etcd
-from benchmarks.live.harness import measured_rows, software_share
-from benchmarks.live.postgresql.study import Postgresql
-from benchmarks.live.zookeeper.study import ZooKeeper
+from benchmarks.commit_paths.layouts import layouts
+from benchmarks.commit_paths.report import GUESSES, cases, discordant, predicted, read_results
+from benchmarks.commit_paths.study import Bench
+from benchmarks.commit_paths.systems import SYSTEMS
+from benchmarks.harness.result_files import RESULTS
 from placement.errors import UnsupportedError
+from placement.model.protocols import SYSTEM_ROWS
 
-SYSTEMS = (Etcd, Postgresql, ZooKeeper, Cassandra)
-LEFT_TO_LONG = {ZooKeeper, Cassandra}
-"""Their short form is `make test-thorough`'s: Java servers take a minute to start."""
-
-
-def rows_of(system, part):
-    try:
-        return list(measured_rows(system(), part, quick=True))
-    except UnsupportedError as error:
-        pytest.skip(str(error))
+SHORT = {"etcd", "postgresql"}  # the others, which start slowly, are `make test-thorough`'s
 
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    "system",
-    [pytest.param(s, marks=pytest.mark.slow) if s in LEFT_TO_LONG else s for s in SYSTEMS],
+    "name", [pytest.param(one, marks=() if one in SHORT else pytest.mark.slow) for one in SYSTEMS]
 )
-def test_latencies_are_those_of_the_evaluator(system):
-    rows = rows_of(system, "latency")
-    names = [operation.name for operation in system.operations if operation.name != "read-quorum"]
-    tested = [row for row in rows if row["part"] == "test" and row["operation"] in names]
-    assert {row["operation"] for row in tested} == set(names)
-    # without a fitted layout, an operation of the software alone says what it adds
-    share = dict.fromkeys(names, 5.0)
-    if any(row["part"] == "fit" for row in rows):
-        share = software_share(rows, names)
-    assert all(-5 < ms < 30 for ms in share.values()), share
-    errors = np.array([r["measured"] - r["predicted"] - share[r["operation"]] for r in tested])
-    asked = np.array([row["predicted"] for row in tested])
-    # a model of another kind is off by a round trip, 60 ms and more; a busy machine adds some ms
-    assert np.mean(np.abs(errors) <= np.maximum(0.08 * asked, 20)) >= 0.75, errors
-    assert np.median(np.abs(errors)) < 12
-    writes = [row for row in tested if row["operation"] == system.write and row["leader"]]
-    means = {
-        leader: [
-            np.mean([row[key] for row in writes if row["leader"] == leader])
-            for key in ("predicted", "measured")
-        ]
-        for leader in {row["leader"] for row in writes}
-    }
-    for model, real in means.values():
-        for other_model, other_real in means.values():
-            assert model >= 0.8 * other_model or real < other_real, means
+def test_servers_wait_for_what_their_rows_say(name):
+    system = SYSTEMS[name]
+    try:
+        bench = Bench(system)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    rows = [row for row in SYSTEM_ROWS if row.system == name]
+    with bench:
+        for layout in layouts(system.voters + system.learners):
+            if layout.name in ("no slow disk", "all disks 60", "cloud 2"):
+                model = predicted(rows, layout)  # `verified` is an upper bound for hashicorp/raft
+                off = [
+                    m["measured"] - model[m["client"], m["operation"]]
+                    for m in bench.measured(layout, 4) if m["operation"] != "verified"
+                ]  # fmt: skip
+                # a row of another form is off by a trip or a flush, 30 ms and more
+                assert np.median(np.abs(off)) < 12, off
+                assert np.mean(np.abs(off) < 25) >= 0.75, off
 
 
-@pytest.mark.live
-@pytest.mark.slow
-@pytest.mark.parametrize("system", [Etcd, ZooKeeper])
-def test_the_next_leader_is_as_fast_as_predicted(system):
-    for row in rows_of(system, "losses"):
-        assert row["after"] != row["site"]
-        assert -0.1 < row["measured"] / row["predicted"] - 1 < 0.6
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_tables_of_the_page_come_from_the_committed_results(system):
-    name = f"live.{system.__module__.split('.')[2]}"
-    study = load_study(name)
-    assert f"{system.title} summary".strip() in study.report()
+def test_rows_were_guessed_and_measured_and_predict_layouts_that_were_not_fitted():
+    document = read_results(RESULTS)
+    with GUESSES.open(encoding="utf-8", newline="") as file:
+        guessed = {(row["system"], row["operation"]) for row in csv.DictReader(file)}
+    found = cases(document)
+    assert np.mean([row["good"] for row in found]) >= 0.9  # the misses are explained on the page
+    for row in SYSTEM_ROWS:
+        assert (row.system, row.operation) in guessed
+        assert row.version == document[row.system]["version"]
+        mine = [m for m in found if (m["system"], m["operation"]) == (row.system, row.operation)]
+        assert len(mine) == 18
+        if row.operation == "write":  # one client of hashicorp/raft: see the page
+            assert discordant(mine)[1] == (row.system == "hashicorp-raft"), row.system

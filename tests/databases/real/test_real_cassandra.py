@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.live.cassandra.study import CassandraCluster, cassandra_programs
+from benchmarks.live.cassandra.cluster import CassandraCluster, cassandra_programs
 from benchmarks.live.programs import Processes
 from placement.databases import Deployment, Localities, load_system
 from placement.databases.system import read_deployment, write_deployment

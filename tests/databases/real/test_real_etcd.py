@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.live.etcd.study import Address, EtcdCluster
+from benchmarks.live.etcd.cluster import Address, EtcdCluster
 from benchmarks.live.programs import Processes
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live.postgresql.study import server_account, server_programs
+from benchmarks.live.programs import postgresql_account, postgresql_programs
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import awaited, free_port, or_skip
@@ -27,8 +27,8 @@ class Servers:
     """A primary and its standbys in a temporary folder, stopped whatever happens."""
 
     def __init__(self, folder):
-        self.bin, self.folder = or_skip(server_programs)(), folder
-        self.user = or_skip(server_account)() or None
+        self.bin, self.folder = or_skip(postgresql_programs)(), folder
+        self.user = or_skip(postgresql_account)() or None
         self.ports = {name: free_port() for name in NAMES}
         self.started = []
         if self.user is not None:
@@ -124,8 +124,7 @@ def applied(servers, deployment):
         lambda text: "ANY" in text or deployment.voters == 1,
     )
     states = awaited(
-        lambda: servers.states("p"),
-        lambda text: text.count("quorum") == deployment.voters - 1,
+        lambda: servers.states("p"), lambda text: text.count("quorum") == deployment.voters - 1
     )
     again = SYSTEM.request(LOCALITIES, settings={"primary": "p"})
     found = read_deployment(SYSTEM, (("shown", shown), ("states", states)), again)

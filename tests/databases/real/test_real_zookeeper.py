@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.live.programs import Processes
-from benchmarks.live.zookeeper.study import SYSTEM, ZooKeeperEnsemble, zookeeper_classpath
+from benchmarks.live.zookeeper.cluster import SYSTEM, ZooKeeperEnsemble, zookeeper_classpath
 from placement.databases import Deployment, Localities, Locality
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import awaited, free_port, or_skip

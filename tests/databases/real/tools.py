@@ -20,16 +20,9 @@ from benchmarks.live.programs import awaited, free_port
 from placement.errors import UnsupportedError
 
 __all__ = [
-    "HERE",
-    "awaited",
-    "debian_programs",
-    "etcd_program",
-    "free_port",
-    "go_program",
-    "or_skip",
-    "parsed",
-    "python_with",
-]
+    "HERE", "awaited", "debian_programs", "etcd_program", "free_port", "go_program", "or_skip",
+    "parsed", "python_with",
+]  # fmt: skip
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

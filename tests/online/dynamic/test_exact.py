@@ -19,7 +19,6 @@ from tests.online.dynamic.worlds import (
     published_problem,
     small_problems,
     triangle,
-    two_sites,
 )
 
 
@@ -129,15 +128,6 @@ def test_the_relaxation_is_not_always_the_optimum():
     assert (plan.cost, plan.status) == (107.0, "optimal")
     assert solve_dual(problem).bound < 107
     assert brute_force(problem) == 107.0
-
-
-def test_worked_examples_have_the_optima_of_hand():
-    for reads, optimum in ((((100, 40), (90, 40)), 2884.0), (((100, 60), (90, 50)), 3320.0)):
-        problem = two_sites(*reads)
-        for plan in (solve_milp(problem), solve_lagrangean(problem), greedy(problem)):
-            assert plan.cost == pytest.approx(optimum)
-            assert plan.copies[2].tolist() == [True, False]
-            assert plan.copies[3].tolist() == [False, True]
 
 
 def test_nothing_to_gain():

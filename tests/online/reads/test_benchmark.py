@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.online.reads import study as online_reads
+from benchmarks.online import reads as online_reads
 
 
 @pytest.mark.parametrize("suite", sorted(online_reads.SUITES))

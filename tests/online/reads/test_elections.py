@@ -24,7 +24,7 @@ QUIET = ElectionSettings(
 
 
 @pytest.mark.parametrize("path", [ReadPath.LEASEHOLDER, ReadPath.STRONG])
-@pytest.mark.parametrize("seed", seeds(6, 30))
+@pytest.mark.parametrize("seed", seeds(3, 30))
 def test_strong_reads_stay_linearizable_across_elections(path, seed):
     rng = np.random.default_rng([19, seed])
     settings = dataclasses.replace(
@@ -124,14 +124,6 @@ def test_logs_of_all_nodes_agree_as_far_as_they_are_committed(seed):
         assert terms == sorted(terms)
     acked = {id(each) for each in run.requests if not each.read and math.isfinite(each.end)}
     assert acked <= {id(entry.write) for entry in longest}
-
-
-def test_one_seed_one_run_and_answers_for_all():
-    one, two = (simulate_elections(ADVERSE, 3) for _ in range(2))
-    assert one.history == two.history
-    assert one.history != simulate_elections(ADVERSE, 4).history
-    assert one.unanswered == 0
-    assert all(math.isfinite(op.end) for op in one.history if op.read)
 
 
 def test_heartbeats_come_before_elections():

@@ -255,16 +255,6 @@ def test_draw_follows_the_mixture():
     assert plan.strategy.draw(2, 1.0 - 1e-17) in counts
 
 
-def test_one_node_is_its_own_lease_holder():
-    plan = solve_compact(ReadProblem([[2.0]], [3.0], 0), ReadGoal.least_latency())
-    assert (plan.value, plan.status) == (2.0, Status.OPTIMAL)
-
-
-def test_nothing_to_wait_for_is_optimal_at_zero():
-    plan = solve_compact(ReadProblem(np.zeros((3, 3)), np.ones(3), 0), ReadGoal.least_latency())
-    assert (plan.value, plan.status) == (0.0, Status.OPTIMAL)
-
-
 def test_a_false_claim_is_an_error():
     problem = ReadProblem.uniform(3)
     strategy = ReadStrategy.coin(problem, 0.25)

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.online.selection.closed_loop import BIN_MS, EXPERIMENTS
-from benchmarks.online.selection.page import LOAD_STEP, draw_load_step
+from benchmarks.__main__ import main
+from benchmarks.online.selection import BIN_MS, CLOSED
+from benchmarks.online.selection_page import LOAD_STEP, draw_load_step
 
 
 def rows():
-    return json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"))["load step"]
+    return json.loads(CLOSED.path.read_text(encoding="utf-8"))["load step"]
 
 
 def test_the_load_step_is_drawn_from_the_kept_results(tmp_path):
@@ -30,3 +31,11 @@ def test_what_the_page_says_of_the_load_step():
     assert round(after["C3"][0]) == 51
     assert after["C3"][2:].max() < 41
     assert (round(after["DS"].min()), round(after["DS"].max())) == (38, 87)
+
+
+@pytest.mark.parametrize("part", ["mixes", "load step"])
+def test_a_run_shorter_than_its_warm_up_is_refused(part, tmp_path, capsys):
+    study = ["run", "online.selection.closed_loop", "--only", part, "--seeds", "1"]
+    output = tmp_path / "rows.json"
+    assert main([*study, "--operations", "3000", "--output", str(output)]) == 1
+    assert "--operations: too few: " in capsys.readouterr().err

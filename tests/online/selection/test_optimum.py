@@ -186,15 +186,6 @@ def test_the_floor_of_an_overloaded_system_is_not_below_that_of_an_empty_one():
         assert blind < floor <= play(window, EarliestCompletion(future=True)).mean()
 
 
-def test_one_read_alone():
-    window = warm(SMALL, 0, Oracle(), 0, 1)
-    for order in ("any", "fcfs"):
-        found = solve(window, order)
-        assert found.proven
-        assert found.value == play(window, EarliestCompletion(future=True)).mean()
-    assert found.bound <= found.value
-
-
 def test_bad_questions():
     with pytest.raises(InputError, match="order"):
         solve(tiny(0, 2), "lifo")

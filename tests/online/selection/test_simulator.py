@@ -14,20 +14,17 @@ from hypothesis import strategies as st
 from heuristics.online.selection import (
     C3,
     DynamicSnitch,
-    EarliestCompletion,
     Hedged,
     LeastOutstanding,
     LeastResponseTime,
     LimiterRules,
     Oracle,
     RandomChoice,
-    TwoChoices,
     WeightedResponseTime,
     run,
 )
 from placement.errors import InputError, UnsupportedError
 from placement.online.selection import (
-    LoadGenerators,
     ServerCluster,
     draw,
     serve_in_order,
@@ -156,24 +153,6 @@ def test_what_every_outcome_with_inputs_of_its_own_obeys(sample, policy):
         assert np.array_equal(outcome.issued, sample.arrival)
 
 
-def test_a_geography_worked_by_hand():
-    """A far client's read is overtaken on its way by one that was sent later from nearby."""
-    cluster = ServerCluster(
-        1, 1, 1, 2, requests=2, fluctuation=1.0, shadow=0.0, slow_ms=4.0, slowness=(2.0,),
-        rtt_ms=((20.0,), (2.0,)),
-    )  # fmt: skip
-    sample = dataclasses.replace(
-        draw(cluster, 0),
-        arrival=np.array([0.0, 3.0]),
-        client=np.array([0, 1]),
-        work=np.array([1.0, 1.0]),
-    )
-    outcome = run(sample, LeastOutstanding(tie="ring"))
-    # The second reaches the server at 4 and takes 8 ms; the first comes at 10 and waits to 12.
-    assert outcome.start.tolist() == [12.0, 4.0]
-    assert outcome.latency.tolist() == [30.0, 10.0]
-
-
 def test_an_update_and_a_duplicate_worked_by_hand():
     cluster = ServerCluster(
         2, 1, 2, 1, requests=2, fluctuation=1.0, one_way_ms=1.0, shadow=0.0,
@@ -196,13 +175,6 @@ def test_an_update_and_a_duplicate_worked_by_hand():
     assert outcome.latency.tolist() == [6.0, 7.0]
     assert outcome.server.tolist() == [1, 1]
     assert outcome.hedged == 1
-
-
-def test_a_closed_loop_of_one_generator_is_one_operation_after_the_other():
-    cluster = ServerCluster(1, 1, 1, 1, requests=50, shadow=0.0, closed=(LoadGenerators(1),))
-    outcome = run(draw(cluster, 3), LeastOutstanding())
-    assert outcome.issued[1:] == pytest.approx((outcome.issued + outcome.latency)[:-1])
-    assert outcome.throughput == pytest.approx(1000 / outcome.latency.mean())
 
 
 @settings(max_examples=examples(40))
@@ -341,11 +313,6 @@ def test_weighted_by_response_time_prefers_fast_replicas():
     assert shares == pytest.approx([1 / 7, 2 / 7, 4 / 7], abs=0.03)
 
 
-def test_two_choices_never_take_the_worst_once_all_are_known():
-    sample = steady()
-    assert counts(sample, TwoChoices(), after=100.0)[0] == 0
-
-
 RULES = LimiterRules()
 
 
@@ -476,27 +443,6 @@ def test_a_path_worked_by_hand():
     assert blind.server.tolist() == [0, 0, 1]
     seeing = run(sample, Oracle(tie="ring", in_flight=True))
     assert seeing.server.tolist() == [0, 1, 0]
-
-
-def test_the_oracle_knows_no_clients():
-    few, many = (
-        ServerCluster(clients=10, requests=20_000),
-        ServerCluster(clients=300, requests=20_000),
-    )
-    # On the same path but for who asks; random ties come from the path as well.
-    one = draw(few, 3)
-    other = dataclasses.replace(one, cluster=many, client=draw(many, 3).client)
-    for policy in (Oracle(), Oracle(in_flight=True), EarliestCompletion()):
-        assert np.array_equal(run(one, policy).latency, run(other, policy).latency)
-
-
-def test_copies_are_not_measured_but_take_room():
-    cluster = ServerCluster(requests=20_000, shadow=1.0, utilisation=0.2)
-    alone = run(draw(dataclasses.replace(cluster, shadow=0.0), 1), RandomChoice())
-    crowded = run(draw(cluster, 1), RandomChoice())
-    assert len(crowded.latency) == 20_000
-    assert crowded.latencies().p99 > alone.latencies().p99
-    assert crowded.events > 2 * alone.events
 
 
 def test_no_reads_at_all():

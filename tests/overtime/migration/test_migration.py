@@ -10,11 +10,11 @@ from placement import Configuration, Instance, Problem
 from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.io import save_plan
+from placement.measures.question import percentile_question
 from placement.overtime.migration import migrate
-from placement.tail import Distributions, Percentile
+from placement.tail import Distributions
 from placement.testing import random_instance
 from tests.cli.command import runner
-from tests.tail.worlds import sampled
 
 CHOSEN = Configuration.of(1, (0, 1, 2, 3), (0, 1, 2, 3, 4))
 
@@ -22,7 +22,7 @@ CHOSEN = Configuration.of(1, (0, 1, 2, 3), (0, 1, 2, 3, 4))
 def question(seed=2, variation=0.3):
     instance = random_instance(seed, sites=5, clients=4)
     spread = Distributions.parametric(instance, variation=variation, width=2, bins=900)
-    return Problem(instance, replicas=5, voters=4, objective=Percentile(50, spread))
+    return Problem(instance, replicas=5, voters=4, objective=percentile_question(50, spread))
 
 
 @pytest.mark.parametrize("seed", [2, 3])
@@ -38,31 +38,13 @@ def test_every_step_is_the_mixture_of_the_leaders_by_the_evaluator(seed):
         assert led.sum() == 20
         mixture = (led / 20).tolist()
         for percent in result.percents:
-            goal = Percentile(percent, problem.objective.distributions)
+            goal = percentile_question(percent, *problem.objective.distributions)
             asked = problem.replace(objective=goal)
             assert result.of(percent)[step] == goal.mixed(asked, each, mixture)
         plain = problem.replace(objective=MEAN_LATENCY)
         mean = MEAN_LATENCY.mixed(plain, each, mixture) / plain.demand.operations
         assert result.mean[step] == pytest.approx(mean)
     assert (np.diff(result.moved) > 0).all()
-
-
-def test_a_step_is_what_operations_of_the_groups_take():
-    """Operations drawn one by one, each of a group drawn by itself."""
-    problem = question(variation=0.2)
-    result = migrate(problem, CHOSEN, groups=8, per_step=2, percents=(50, 90))
-    rng = np.random.default_rng(5)
-    each = [Configuration(leader, CHOSEN.voters, CHOSEN.replicas) for leader in range(4)]
-    for step in (0, 1, 2):
-        drawn = [
-            sampled(problem, one, problem.objective.distributions, rng, 2500 * int(led))
-            for one, led in zip(each, result.groups[step], strict=True)
-            if led
-        ]
-        found = np.concatenate(drawn) * problem.objective.distributions.width
-        for percent in (50.0, 90.0):
-            low, high = np.percentile(found, [percent - 1.5, percent + 1.5])
-            assert low - 2 <= result.of(percent)[step] <= high + 2
 
 
 def test_the_median_falls_in_a_jump_when_half_of_the_groups_have_moved():
@@ -74,7 +56,7 @@ def test_the_median_falls_in_a_jump_when_half_of_the_groups_have_moved():
         site_rtt=[[0.0, 0.0], [0.0, 0.0]],
         counts=[[0, 0, 100, 0, 0]],
     )
-    goal = Percentile(50, Distributions.constant(instance, bins=300))
+    goal = percentile_question(50, Distributions.constant(instance, bins=300))
     problem = Problem(instance, replicas=2, voters=2, objective=goal)
     chosen = Configuration.of(1, (0, 1), (0, 1))
     result = migrate(problem, chosen, shares={"far": 1.0}, groups=10, per_step=1)
@@ -125,17 +107,17 @@ def test_the_command_simulates_writes_and_draws(capsys, tmp_path):
     save_plan(plan, path)
     drawn, rows = tmp_path / "migration.svg", tmp_path / "rows.csv"
     outcome = command(
-        "migrate", path, "--per-step", 25, "--plot", drawn, "-o", rows, "--percents", "50"
+        "lab", "migrate", path, "--per-step", 25, "--plot", drawn, "-o", rows, "--percents", "50"
     )
     assert outcome.code == 0, outcome.err
     assert f"All leaders at {plan.leader}" in outcome.out
     assert "leaders at" in drawn.read_text()
     assert rows.read_text().splitlines()[0] == "step,moved,mean,p50"
     shares = ["--leader-shares", f"{plan.voters[0]}=0.5", "--leader-shares", f"{plan.voters[1]}=.5"]
-    document = command("migrate", path, *shares, "--spread", 0.2, "--bin-width", 5, "--json")
+    document = command("lab", "migrate", path, *shares, "--spread", 0.2, "--bin-width", 5, "--json")
     steps = json.loads(document.out)["steps"]
     assert steps[-1]["moved"] == 1.0
     assert steps[-1]["mean"] == pytest.approx(plan.mean_latency)
-    wrong = command("migrate", path, "--leader-shares", "nowhere")
+    wrong = command("lab", "migrate", path, "--leader-shares", "nowhere")
     assert wrong.code == 1
     assert "--leader-shares: not SITE=SHARE" in wrong.err

@@ -19,7 +19,6 @@ from placement.overtime.moves import (
     choose,
     leader_path,
     outage_price,
-    price_table,
 )
 from tests.effort import examples
 
@@ -45,14 +44,6 @@ def test_a_detour_is_never_cheaper(prices, one, two, three) -> None:
 
     assert price(one, one) == 0.0
     assert price(one, three) <= price(one, two) + price(two, three)
-
-
-@given(PRICES, st.lists(configurations(), min_size=1, max_size=6))
-def test_the_table_is_every_price(prices, chosen) -> None:
-    table = price_table(prices, chosen, SITES)
-    for i, before in enumerate(chosen):
-        for j, after in enumerate(chosen):
-            assert table[i, j] == prices.of(changes(before, after))
 
 
 def test_a_price_by_hand() -> None:
@@ -92,20 +83,6 @@ def test_bad_rules(horizon, confirm) -> None:
 def one(rule, predicted, prices, current=0, streak=0):
     chosen, count = choose(rule, np.array(predicted), np.array(prices), current, streak)
     return int(chosen), int(count)
-
-
-def test_the_rule_by_hand() -> None:
-    # a gain of 2 an interval, a price of 7: four intervals pay, three do not, three and a half tie
-    assert one(Hysteresis(3.0), [10.0, 8.0], [0.0, 7.0]) == (0, 0)
-    assert one(Hysteresis(3.5), [10.0, 8.0], [0.0, 7.0]) == (0, 0)
-    assert one(Hysteresis(4.0), [10.0, 8.0], [0.0, 7.0]) == (1, 0)
-    # not the best in sight but the one that pays best for its price
-    assert one(Hysteresis(4.0), [10.0, 8.0, 7.0], [0.0, 1.0, 7.0]) == (1, 0)
-    assert one(Hysteresis(0.0), [10.0, 0.0], [0.0, 0.0]) == (0, 0)
-    assert one(Hysteresis(math.inf), [10.0, 9.9], [0.0, 1e9]) == (1, 0)
-    assert one(Hysteresis(math.inf), [10.0, 9.9], [0.0, math.inf]) == (0, 0)
-    # a leader that may not lead any more is left at once
-    assert one(Hysteresis(0.0, 5), [math.inf, 9.0], [0.0, 3.0]) == (1, 0)
 
 
 def test_a_move_must_pay_in_a_row() -> None:

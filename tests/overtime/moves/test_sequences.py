@@ -8,14 +8,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.overtime.leader_sequence import best_sequence, best_sequences, work_function
 from placement.errors import InputError
-from placement.overtime.decayed_counts import Decay
-from placement.overtime.moves import Hysteresis, leader_path, path_cost
-from tests.effort import examples
 
 
 def cost_by_hand(scores, table, path, start):
@@ -86,21 +83,6 @@ def test_one_price_for_all_moves_equals_the_table(world, price) -> None:
     assert work_function(scores, price, start=start)[-1].min() == pytest.approx(least, rel=1e-12)
 
 
-@given(worlds())
-def test_without_a_price_it_is_the_oracle(world) -> None:
-    scores, _, start = world
-    found = best_sequence(scores, 0.0, start=start)
-    assert float(found.cost.total) == pytest.approx(scores.min(axis=1).sum(), rel=1e-12)
-
-
-@given(worlds())
-def test_with_an_infinite_price_it_is_the_best_static_leader(world) -> None:
-    scores, _, _ = world
-    found = best_sequence(scores, math.inf)
-    assert float(found.cost.total) == pytest.approx(scores.sum(axis=0).min(), rel=1e-12)
-    assert len(set(found.path.tolist())) == 1
-
-
 def test_many_databases_at_once_are_each_alone() -> None:
     rng = np.random.default_rng(4)
     scores = rng.exponential(10, (3, 2, 20, 5))
@@ -114,16 +96,6 @@ def test_many_databases_at_once_are_each_alone() -> None:
             )
             assert together.path[i, j].tolist() == alone.path.tolist()
             assert together.cost.total[i, j] == alone.cost.total
-
-
-def test_a_case_by_hand() -> None:
-    # two leaders, each better by 4 in turn for two intervals: a move for 3 pays twice, for 9 never
-    scores = np.array([[1.0, 5.0], [1.0, 5.0], [5.0, 1.0], [5.0, 1.0], [1.0, 5.0], [1.0, 5.0]])
-    cheap, dear = best_sequence(scores, 3.0), best_sequence(scores, 9.0)
-    assert cheap.path.tolist() == [0, 0, 1, 1, 0, 0]
-    assert (float(cheap.cost.served), float(cheap.cost.moving)) == (6.0, 6.0)
-    assert dear.path.tolist() == [0] * 6
-    assert float(dear.cost.total) == 14.0
 
 
 def test_small_differences_add_up() -> None:
@@ -168,19 +140,3 @@ def test_a_start_that_is_no_candidate() -> None:
         best_sequence([[1.0, 2.0]], 1.0, start=2)
     with pytest.raises(InputError, match="no such candidate"):
         best_sequence([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], start=-1)
-
-
-@settings(max_examples=examples(60))
-@given(
-    st.integers(0, 2**32),
-    st.floats(0, 30),
-    st.sampled_from([0.0, 1.0, 3.0, math.inf]),
-    st.sampled_from([1.0, 2.0, math.inf]),
-    st.integers(1, 3),
-)
-def test_no_online_path_beats_the_optimum(seed, price, horizon, decay, confirm) -> None:
-    scores = np.random.default_rng(seed).exponential(10, (4, 12, 3))
-    path = leader_path(scores, price, Hysteresis(horizon, confirm), Decay(decay))
-    cost = path_cost(scores[:, 1:], price, path)
-    best = best_sequences(scores[:, 1:], price)
-    assert (cost.total >= best.cost.total * (1 - 1e-12)).all()

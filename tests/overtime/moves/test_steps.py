@@ -17,9 +17,7 @@ from placement.overtime.moves import move_steps as search_module
 from placement.overtime.moves.move_steps import (
     common_guards,
     quorum_path,
-    quorums_intersect,
     quorums_of,
-    resizing_steps,
     voters_to_spare,
 )
 from tests.effort import examples
@@ -277,15 +275,6 @@ def test_steps_by_hand() -> None:
     assert safe_steps(before, before) == ()
 
 
-def test_one_site_moves() -> None:
-    before, after = Configuration.of(0, [0], [0]), Configuration.of(1, [1], [1])
-    steps = safe_steps(before, after)
-    assert same(carry_out(before, QuorumSizes(1, 1), steps), after)
-    assert [s.kind for s in steps] == [
-        "add-learner", "catch-up", "promote", "move-leader", "demote", "remove",
-    ]  # fmt: skip
-
-
 def test_nine_disjoint_voters_are_found_quickly() -> None:
     before = Configuration.of(0, range(9), range(9))
     after = Configuration.of(9, range(9, 18), range(9, 18))
@@ -299,13 +288,3 @@ def test_unsafe_ends_are_refused() -> None:
     before = Configuration.of(0, [0, 1, 2], [0, 1, 2])
     with pytest.raises(InputError, match="need not meet"):
         safe_steps(before, before, start=QuorumSizes(1, 1))
-
-
-def test_quorums_that_stand_still() -> None:
-    assert resizing_steps(QuorumSizes(3, 3), QuorumSizes(3, 3)) == ()
-    assert resizing_steps(QuorumSizes(5, 1), QuorumSizes(1, 5)) == (
-        QuorumSizes(5, 5),
-        QuorumSizes(1, 5),
-    )
-    assert quorums_intersect(5, QuorumSizes(5, 1))
-    assert not quorums_intersect(5, QuorumSizes(3, 2))

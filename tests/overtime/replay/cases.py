@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -85,6 +86,10 @@ def check_scores(problem: Problem, trace: Trace, result: Replay) -> None:
                     [paid(problem, counts, column + 1, ell, voters, replicas) for ell in leaders]
                 )
                 assert value == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+            held = [set(result.sets[code]) for code in outcome.replicas[database] if code >= 0]
+            if len(held) == len(result.intervals):
+                copied = sum(len(after - before) for before, after in pairwise(held))
+                assert result.copies(outcome.tier, outcome.strategy)[database] == copied
 
 
 def two_towns(counts, **asked: object) -> tuple[Problem, Trace, Deployments]:

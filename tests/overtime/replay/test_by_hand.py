@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-import placement
-from placement import Configuration, Instance, Moves, Problem, UnsupportedError
-from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
+from placement import Configuration, Moves, UnsupportedError
+from placement.overtime.replay import NOBODY, replay, summary
 from tests.overtime.replay.cases import READS_MOVE, two_towns
 
 
@@ -52,17 +51,6 @@ def test_copies_are_counted():
     assert summary(result).set_index(["tier", "strategy"]).loc[(3, "optimized"), "copies"] == 1
 
 
-def test_writes_pay_for_the_quorum():
-    counts = np.zeros((2, 2, 2))
-    counts[:, 0, 1] = 3  # three writes from the west: 1 ms to the leader, 100 ms for the other vote
-    problem, trace, both = two_towns(counts, decay=2.0)
-    result = replay(problem, trace, both, tiers=(1, 2))
-    for tier in (1, 2):
-        assert result.outcome(tier, "optimized").score.tolist() == [[303.0]]
-    alone = replay(problem.replace(quorum=1), trace, both, tiers=(1,))
-    assert alone.outcome(1, "optimized").score.tolist() == [[3.0]]
-
-
 def test_a_quiet_start_leaves_the_leader_where_it_is():
     counts = np.zeros((3, 2, 2))
     counts[2, 1, 0] = 5
@@ -85,27 +73,6 @@ def test_forgetting_everything_keeps_the_leader_through_silence():
     for tiers in ((1,), (2,), (3,)):
         result = replay(problem, trace, both, tiers=tiers)
         assert result.outcome(tiers[0], "optimized").leader.tolist() == [[1, 1, 1]]
-
-
-def test_rtts_that_vary_are_known_only_afterwards():
-    """The quorum of tier 2 is chosen by the RTTs of the interval before, and paid with the new."""
-    rtt = np.array([[0.0, 10.0, 20.0], [10.0, 0.0, 30.0], [20.0, 30.0, 0.0]])
-    later = np.array([[0.0, 90.0, 20.0], [90.0, 0.0, 30.0], [20.0, 30.0, 0.0]])
-    world = Instance(
-        sites=("a", "b", "c"),
-        clients=("k",),
-        client_rtt=np.array([[1.0, 300.0, 300.0]]),
-        site_rtt=np.stack([rtt, later, later]),
-        counts=np.ones((3, 1, 1)),
-        operations=(placement.STANDARD_OPERATIONS[3],),
-    )
-    problem = Problem(world, replicas=3, voters=2, decay=2.0)
-    everyone = Deployments.same(world, 1, world.sites, ("a", "b"))
-    result = replay(problem, Trace.of_instance(world), everyone)
-    assert result.outcome(2, "optimized").score.tolist() == [[91.0, 21.0]]
-    assert result.outcome(2, "oracle").score.tolist() == [[21.0, 21.0]]
-    assert result.outcome(2, "static").score.tolist() == [[21.0, 21.0]]
-    assert result.outcome(1, "optimized").score.tolist() == [[91.0, 91.0]]
 
 
 def test_a_preferred_leader_that_may_not_lead_is_no_preference():

@@ -47,7 +47,7 @@ def demand(path, rows: str):
 
 def test_text_json_and_table_say_the_same(run, towns, tmp_path):
     table = tmp_path / "rows.csv"
-    asked = ("replay", towns, "--replicas", "3", "--voters", "ams,bos", "--tiers", "1,2,3")
+    asked = ("lab", "replay", towns, "--replicas", "3", "--voters", "ams,bos", "--tiers", "1,2,3")
     shown = run(*asked, "-o", table)
     assert shown.code == 0
     assert "Leaders of towns after each interval (tier 1)" in shown.out
@@ -90,7 +90,7 @@ def test_demand_and_deployments_from_files(run, towns, tmp_path):
     table = demand(tmp_path / "demand.csv", rows)
     held = tmp_path / "held.csv"
     held.write_text("database,site,role\nx,ams,leader\nx,cai,voter\ny,bos,voter\n")
-    asked = ("replay", towns, *("--replicas", "3", "--voters", "2"), "--demand", table)
+    asked = ("lab", "replay", towns, *("--replicas", "3", "--voters", "2"), "--demand", table)
     document = run(*asked, "--deployments", held, "--tiers", "1", "--json").document
     assert document["databases"] == 2
     assert document["ranking"]["database"] == "x"  # the busiest
@@ -112,7 +112,7 @@ def test_a_fleet_parquet_and_a_picture(run, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("matplotlib")
     table, picture = tmp_path / "rows.parquet", tmp_path / "over.png"
-    asked = ("replay", "world27", *ASKED, "--fleet", "4", "--minutes", "120", "--tiers", "2")
+    asked = ("lab", "replay", "world27", *ASKED, "--fleet", "4", "--minutes", "120", "--tiers", "2")
     shown = run(*asked, "-o", table, "--plot", picture, "--progress")
     assert shown.code == 0
     assert "replayed 4/4 databases" in shown.err
@@ -131,7 +131,7 @@ def test_an_instance_whose_last_interval_is_silent(run, towns, tmp_path):
     counts = world.counts.copy()
     counts[-1] = 0
     save_instance(world.replace(counts=counts), tmp_path / "quiet")
-    shown = run("replay", tmp_path / "quiet", *("--replicas", "3", "--voters", "2"),
+    shown = run("lab", "replay", tmp_path / "quiet", *("--replicas", "3", "--voters", "2"),
                 "--decay", "inf", "--tiers", "1,2,3", "--json")  # fmt: skip
     assert shown.code == 0
     assert shown.document["decay"] is None
@@ -140,7 +140,7 @@ def test_an_instance_whose_last_interval_is_silent(run, towns, tmp_path):
 def test_clients_that_are_no_cities_get_the_closest_ones(run):
     if "azure" not in placement.datasets.names():
         pytest.skip("no such data set")
-    shown = run("replay", "azure", *ASKED, "--fleet", "2", "--minutes", "240", "--json")
+    shown = run("lab", "replay", "azure", *ASKED, "--fleet", "2", "--minutes", "240", "--json")
     if "pip install" in shown.err:
         pytest.skip("the measurements are not installed")
     assert shown.code == 0
@@ -150,17 +150,16 @@ def test_clients_that_are_no_cities_get_the_closest_ones(run):
 def test_ctrl_c_shows_what_is_done(run, monkeypatch):
     import placement.overtime.replay.run_replay as module
 
-    monkeypatch.setattr(module, "BLOCK", 1)
-    real, seen = module.fixed_roles, []
+    real, seen = module.TabledReplay, []
 
     def interrupted(*arguments):
-        if len(seen) == 2:
+        if len(seen) == 4:  # two databases in two tiers
             raise KeyboardInterrupt
         seen.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(module, "fixed_roles", interrupted)
-    asked = ("replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
+    monkeypatch.setattr(module, "TabledReplay", interrupted)
+    asked = ("lab", "replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
     shown = run(*asked, "--json")
     assert shown.code == 0
     assert (shown.document["complete"], shown.document["databases"]) == (False, 2)
@@ -168,8 +167,8 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
     def at_once(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fixed_roles", at_once)
-    assert main(["replay", "world27", *ASKED]) == 130
+    monkeypatch.setattr(module, "TabledReplay", at_once)
+    assert main(["lab", "replay", "world27", *ASKED]) == 130
 
 
 @pytest.mark.parametrize(
@@ -198,51 +197,16 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
 )
 def test_bad_options(run, options, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    shown = run("replay", "world27", *ASKED, *options)
+    shown = run("lab", "replay", "world27", *ASKED, *options)
     assert shown.code == 1
     assert message in shown.err
     assert shown.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        (("--fleet", "0"), "--fleet"),
-        (("--fleet=-3",), "--fleet"),
-        (("--fleet-seed=-1",), "--fleet-seed"),
-        (("--days", "0"), "--days"),
-        (("--minutes", "0"), "--minutes"),
-        (("--minutes", "2000", "--fleet", "1"), "--minutes"),
-        (("--days", "100000000000", "--fleet", "1"), "--days"),
-        (("--merge", "0"), "--merge"),
-        (("--top", "0"), "--top"),
-        (("--strategies", ","), "--strategies"),
-        (("--tiers", "4"), "--tiers"),
-        (("--half-life", "nan"), "--half-life"),
-        (("--decay", "nan"), "--decay"),
-    ],
-)
-def test_numbers_that_mean_nothing_are_refused(run, towns, given, field):
-    found = run("replay", towns, "--replicas", "3", "--voters", "ams,bos", *given)
-    assert (found.code, found.out) == (1, "")
-    assert found.err.startswith(f"error: {field}: ")
-
-
-def test_replay_says_what_it_did_with_the_intervals(run, towns, tmp_path):
-    """The order of time is restored, with or without ORDER BY; a line on stderr says so."""
-    rows = [f"a,2026-03-0{day},ann,weak_read,{day}\n" for day in (3, 1, 2)]
-    asked = ("replay", towns, "--replicas", "3", "--voters", "ams,bos", "--json", "--demand")
-    mixed = run(*asked, demand(tmp_path / "mixed.csv", "".join(rows)))
-    ordered = run(*asked, demand(tmp_path / "ordered.csv", "".join(sorted(rows))))
-    assert mixed.code == ordered.code == 0
-    assert mixed.document == ordered.document
-    assert mixed.err.strip().endswith("mixed.csv: sorted 3 intervals by time")
-    assert ordered.err == ""
-
-
 def test_prices_and_limits_of_moves_are_weighed_in_tier_3(run, towns):
-    asked = ("replay", towns, "--replicas", "2", "--voters", "1", "--strategies", "optimized")
+    asked = ("lab", "replay", towns, "--replicas", "2", "--voters", "1")
+    asked = (*asked, "--strategies", "optimized")
 
     def moved(*options: str) -> tuple[float, float]:
         document = run(*asked, *options, "--json").document

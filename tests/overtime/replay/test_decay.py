@@ -102,12 +102,6 @@ def test_the_past_fades_to_nothing_but_never_to_nan():
     assert forgetful.weight == 1.0
 
 
-def test_the_axis_of_time_may_be_any():
-    counts = series(1, 9)
-    moved = decayed_counts(np.moveaxis(counts, 0, 1), Decay(3.0), axis=1)
-    assert (np.moveaxis(moved, 1, 0) == decayed_counts(counts, Decay(3.0))).all()
-
-
 @pytest.mark.parametrize(
     "call",
     [

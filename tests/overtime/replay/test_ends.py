@@ -12,20 +12,8 @@ from placement.overtime.replay import Trace, replay
 from tests.overtime.replay.cases import WITHOUT_SHARES, world27
 
 
-def test_blocks_do_not_matter(monkeypatch):
-    problem, trace, deployments = world27()
-    whole = replay(problem, trace, deployments)
-    monkeypatch.setattr("placement.overtime.replay.run_replay.BLOCK", 3)
-    parts = replay(problem, trace, deployments)
-    one, two = whole.to_frame(), parts.to_frame()
-    for column in ("database", "interval", "strategy", "leader", "voters", "replicas"):
-        assert one[column].astype(object).equals(two[column].astype(object)), column
-    np.testing.assert_array_equal(one["score"], two["score"])
-
-
 def test_ctrl_c_keeps_what_is_done(monkeypatch):
     problem, trace, deployments = world27()
-    monkeypatch.setattr("placement.overtime.replay.run_replay.BLOCK", 2)
 
     def stop(at: int):
         def listen(progress):
@@ -45,7 +33,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
     def at_once(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("placement.overtime.replay.run_replay.fixed_roles", at_once)
+    monkeypatch.setattr("placement.overtime.replay.run_replay.TabledReplay", at_once)
     with pytest.raises(KeyboardInterrupt):
         replay(problem, trace, deployments)
 

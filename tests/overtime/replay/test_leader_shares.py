@@ -6,10 +6,11 @@ import pytest
 from placement import Configuration, Problem
 from placement.errors import InputError
 from placement.io import save_instance
-from placement.overtime.replay import NOBODY, Deployments, Trace, gains, replay
+from placement.measures.question import percentile_question
+from placement.overtime.replay import NOBODY, Deployments, Trace, replay
 from placement.overtime.replay.deployments import read_deployments
 from placement.plan import objective_value
-from placement.tail import Distributions, Percentile
+from placement.tail import Distributions
 from placement.testing import random_instance
 from tests.cli.command import runner
 
@@ -48,23 +49,11 @@ def test_the_score_is_that_of_each_leader_with_its_share(varying, tiers):
             assert result.sets[given.replicas[0, column]] == (0, 1, 2, 3)
 
 
-def test_equal_shares_are_the_average_and_one_share_is_a_leader():
-    instance = world()
-    problem = Problem(instance, replicas=4, voters=3, decay=2.0)
-    trace = Trace.of_instance(instance)
-    even = held_on(instance, dict.fromkeys(instance.sites[:3], 1 / 3))
-    result = replay(problem, trace, even, tiers=(1,))
-    assert result.outcome(1, "given").score == pytest.approx(result.outcome(1, "average").score)
-    frame = gains(result)
-    assert frame["static_given"].tolist() == pytest.approx(frame["static_average"].tolist())
-    one = held_on(instance, {"site-1": 1.0}).preferring(instance, ["site-1"])
-    result = replay(problem, trace, one, tiers=(1,))
-    assert result.outcome(1, "given").score == pytest.approx(result.outcome(1, "preferred").score)
-
-
 def test_a_percentile_of_the_given_leaders_is_that_of_their_mixture():
     instance = world()
-    goal = Percentile(90, Distributions.parametric(instance, variation=0.2, width=5, bins=400))
+    goal = percentile_question(
+        90, Distributions.parametric(instance, variation=0.2, width=5, bins=400)
+    )
     problem = Problem(instance, replicas=4, voters=3, decay=2.0, objective=goal)
     trace = Trace.of_instance(instance)
     result = replay(problem, trace, held_on(instance), tiers=(1,), strategies=("given",))
@@ -72,14 +61,6 @@ def test_a_percentile_of_the_given_leaders_is_that_of_their_mixture():
     each = [Configuration.of(leader, (0, 1, 2), (0, 1, 2, 3)) for leader in range(3)]
     value = goal.mixed(asked, each, [0.5, 0.2, 0.3])
     assert result.outcome(1, "given").score[0, 1] == pytest.approx(value * asked.demand.operations)
-
-
-def test_without_shares_the_strategy_is_not_there():
-    instance = world()
-    held = Deployments.same(instance, 1, instance.sites[:4], instance.sites[:3])
-    result = replay(Problem(instance, replicas=4, voters=3), Trace.of_instance(instance), held)
-    assert "given" not in {outcome.strategy for outcome in result.outcomes}
-    assert gains(result)["static_given"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -102,11 +83,13 @@ def test_shares_come_from_a_file_or_an_option(capsys, tmp_path):
     assert read.leader_shares is not None
     assert read.leader_shares[0].tolist() == [0.5, 0.2, 0.3, 0, 0]
     command = runner(capsys)
-    asked = ("replay", tmp_path / "world", "--replicas", 4, "--voters", 3, "--tiers", 1, "--json")
+    asked = (
+        "lab", "replay", tmp_path / "world", "--replicas", 4, "--voters", 3, "--tiers", 1, "--json",
+    )  # fmt: skip
     by_file = command(*asked, "--deployments", table).document["strategies"]
     options = [f"--leader-shares={site}={share}" for site, _, share in rows]
     by_option = command(
-        "replay", tmp_path / "world", "--replicas", ",".join(instance.sites[:4]), "--voters",
+        "lab", "replay", tmp_path / "world", "--replicas", ",".join(instance.sites[:4]), "--voters",
         ",".join(instance.sites[:3]), "--tiers", 1, "--json", *options,
     ).document["strategies"]  # fmt: skip
     assert by_file == by_option

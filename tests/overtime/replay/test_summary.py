@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement import Instance, Problem
+from placement import Problem
 from placement.errors import InputError
 from placement.overtime.replay import Deployments, Trace, replay
 from placement.overtime.replay.replay_report import LeaderRanking, leader_rankings, ranking_text
@@ -112,26 +112,6 @@ def test_the_ranking_says_when_nothing_was_issued():
         leader_rankings(forgetful, with_demand, both, "db", tier=3)
     with pytest.raises(InputError, match="no such database"):
         leader_rankings(forgetful, with_demand, both, "nobody")
-
-
-def test_ties_are_ranked_by_site_order():
-    """Weak reads only: all leaders are as good."""
-    world = placement.load("world27", mix="cache")
-    counts = np.zeros((2, len(world.clients), 5))
-    counts[:, :, 0] = 3
-    weak = Instance(
-        sites=world.sites,
-        clients=world.clients,
-        client_rtt=world.client_rtt,
-        site_rtt=world.site_rtt,
-        counts=counts,
-    )
-    held = Deployments.same(weak, 1, world.sites[::-1], world.sites[2:7])
-    (first, _) = leader_rankings(
-        Problem(weak, replicas=5, voters=5, decay=2.0), Trace.of_instance(weak), held, weak.name
-    )
-    assert first.leaders == world.sites[2:7]
-    assert first.overheads == (0.0,) * 5
 
 
 def test_words_of_the_ranking():

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from placement import Instance, workloads
+from placement import Instance
 from placement.errors import InputError
-from placement.io import read_counts
 from placement.io.formats import column_reader as frames
-from placement.overtime.replay import NOBODY, Trace
+from placement.overtime.replay import NOBODY
 from placement.overtime.replay.deployments import read_deployments, read_trace
 
 WORLD = Instance(
@@ -41,23 +39,6 @@ def table(tmp_path):
         return path
 
     return write
-
-
-def test_a_long_table(table):
-    trace = _trace(
-        table(
-            LONG + "b,1,Paris,weak_read,3\n"
-            'a,2,"Washington, DC",multi_group,1.5\n'
-            "\n"
-            "b,2,Paris,weak_read,1e3\n"
-        ),
-        WORLD,
-    )
-    assert trace.databases == ("b", "a")
-    assert trace.intervals == ("1", "2")
-    wanted = np.zeros((2, 2, 3, 5))
-    wanted[0, 0, 0, 0], wanted[1, 1, 1, 4], wanted[0, 1, 0, 0] = 3, 1.5, 1000
-    np.testing.assert_array_equal(trace.counts, wanted)
 
 
 def test_good_tables_are_read_fast_and_to_the_last_bit(table, tmp_path, monkeypatch):
@@ -89,35 +70,6 @@ def test_names_that_look_like_numbers_stay_names(table):
         assert trace.counts[:, 0, 0, 0].tolist() == [1, 2, 3]
 
 
-def test_a_wide_table_and_no_database(table):
-    rows = '1\tParis\t0\n1\t"Washington, DC"\t0\n1\tRome\t7\n'
-    trace = _trace(table("interval\tclient\tstrong_read\n" + rows, "demand.tsv"), WORLD)
-    assert trace.databases == ("world",)
-    assert trace.counts.sum() == trace.counts[0, 0, 2, 2] == 7
-
-
-def test_what_the_generator_writes_reads_back(tmp_path):
-    pytest.importorskip("pyarrow")
-    clients = workloads.Clients(
-        WORLD.clients,
-        ("FR", "US", "IT"),
-        ("Europe", "North America", "Europe"),
-        ("Europe/Paris", "America/New_York", "Europe/Rome"),
-        np.array([9.0, 5.0, 3.0]),
-    )
-    day = workloads.Timeline.of_day(date(2026, 6, 1), 6)
-    fleet = workloads.fleet(clients, 4, seed=3, median_rate=5.0)
-    drawn = Trace.of_blocks(workloads.generate(fleet, clients, day, seed=3), day)
-    path = tmp_path / "fleet.parquet"
-    blocks = workloads.generate(fleet, clients, day, seed=3, block=2)
-    workloads.write_parquet(path, blocks, clients, day)
-    back = _trace(path, WORLD)
-    assert back.intervals[0].startswith("2026-06-01T00:00")
-    shown = drawn.of(back.databases).counts
-    begun = np.nonzero(drawn.counts.any(axis=(0, 2, 3)))[0]
-    np.testing.assert_array_equal(back.counts, shown[:, begun.min() : begun.max() + 1])
-
-
 @pytest.mark.parametrize(
     ("labels", "order"),
     [
@@ -133,10 +85,8 @@ def test_what_the_generator_writes_reads_back(tmp_path):
             ["2026-03-29T03:30+02:00", "2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00"],
             ["2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00", "2026-03-29T03:30+02:00"],
         ),
-        (["20260331", "20260401"], ["20260331", "20260401"]),
         # months are no grid: they follow one another as they are
         (["2026-01-01", "2026-02-01", "2026-03-01"], ["2026-01-01", "2026-02-01", "2026-03-01"]),
-        (["7"], ["7"]),
     ],
 )
 def test_the_order_of_intervals(table, labels, order):
@@ -149,58 +99,28 @@ def test_the_order_of_intervals(table, labels, order):
     assert not any(counts.values())
 
 
-def test_rtts_that_vary_give_the_intervals(table):
-    varying = WORLD.replace(
-        site_rtt=np.stack([WORLD.site_rtt] * 3),
-        counts=np.ones((3, 3, 5)),
-        intervals=("x", "y", "z"),
-    )
-    trace = _trace(table(LONG + "a,z,Paris,weak_read,1\n"), varying)
-    assert trace.intervals == ("x", "y", "z")
-    assert trace.counts[0, :, 0, 0].tolist() == [0, 0, 1]
-    with pytest.raises(InputError, match="no such interval: got 'w'"):
-        _trace(table(LONG + "a,w,Paris,weak_read,1\n"), varying)
-
-
 GOOD = "a,1,Paris,weak_read,3\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LONG + GOOD + "a,1,Pariss,weak_read,3\n", r"row 3: client: no client.*mean 'Paris'"),
         (LONG + "\n" + GOOD + "a,1,Lyon,weak_read,3\n", r"row 4: client: no client.*got 'Lyon'"),
-        (LONG + GOOD + "a,1,Rome,read,3\n", r"row 3: operation: no operation.*got 'read'"),
-        (LONG + GOOD + "a,1,Rome,weak_read,-3\n", r"row 3: count: negative: got '-3'"),
         (LONG + GOOD + "a,1,Rome,weak_read,nan\n", r"row 3: count: not a number"),
         (LONG + GOOD + "a,1,Rome,weak_read,inf\n", r"row 3: count: infinite"),
         (LONG + GOOD + "a,1,Rome,weak_read,\n", r"row 3: count: missing value"),
         (LONG + GOOD + "a,1,Rome,weak_read,1_0\n", r"row 3: count: not a number"),
-        (LONG + GOOD + "a,1,Rome,weak_read,many\n", r"row 3: count: not a number: got 'many'"),
         (LONG + GOOD + "a,1,,weak_read,1\n", r"row 3: client: no name"),
         (LONG + GOOD + ",1,Paris,weak_read,1\n", r"row 3: database: no name"),
-        (LONG + GOOD + "a,,Paris,weak_read,1\n", r"row 3: interval: no name"),
         (LONG + GOOD + "a,1,Paris,weak_read\n", r"row 3: a row of another length"),
-        (LONG + GOOD + "a,1,Paris,weak_read,1,2\n", r"row 3: a row of another length"),
-        (
-            LONG + GOOD + "a,2,Paris,weak_read,3\n" + GOOD,
-            r"row 4: database, interval, client, operation: a row given twice.*first in row 2",
-        ),
         (LONG, "no rows"),
         ("", "empty"),
-        ("database,client,operation,count\na,Paris,weak_read,1\n", "interval: no such column"),
-        ("interval,client,operation\n1,Paris,weak_read\n", "count: no such column"),
-        ("interval,client\n1,Paris\n", "count: no column of counts"),
         ("interval,client,weak_read,reads\n1,Paris,1,2\n", "reads: a column that is no operation"),
-        ("interval,client,weak_read\n1,Paris,1\n1,Paris,2\n", "row 3: .*client: a row given"),
-        (LONG + GOOD + "a,01,Rome,weak_read,1\n", "two names for one interval: got '1, 01'"),
         (LONG + "a,1,Rome,weak_read,1\na,99999999999,Rome,weak_read,1\na,2,Rome,weak_read,1\n",
          "99,999,999,999 intervals between the first and the last, and only 3"),
         (LONG + "a,2026-03-02T00:00:01,Rome,weak_read,1\n"
          + "".join(f"a,2026-03-02T{hour:02}:00:00,Rome,weak_read,1\n" for hour in range(24)),
          "82,801 intervals.* only 25"),
-        (LONG + "a,2026-03-02T00:00,Rome,weak_read,1\na,2026-03-02T01:00Z,Rome,weak_read,1\n",
-         "with and without a time zone"),
     ],
 )  # fmt: skip
 def test_bad_demand_is_refused(table, text, message):
@@ -240,22 +160,6 @@ def test_parquet_is_checked_too(tmp_path):
     path.write_text("no parquet")
     with pytest.raises(InputError, match="not a Parquet file"):
         _trace(path, WORLD)
-
-
-def test_import_and_replay_read_the_same(table):
-    """One reader: the order of time, what was done, and a missing row of a wide table."""
-    wide = "interval,client,weak_read\n2026-03-02,{}\n2026-03-01,{}\n"
-    rows = 'Paris,1\n{0},Rome,2\n{0},"Washington, DC",3'
-    text = wide.format(rows.format("2026-03-02"), rows.format("2026-03-01"))
-    trace, notes = read_trace(table(text), WORLD)
-    imported = read_counts(table(text))
-    assert trace.intervals == imported.table.intervals == ("2026-03-01", "2026-03-02")
-    assert notes == imported.notes == ("sorted 2 intervals by time",)
-    assert trace.counts[0, :, :, 0].tolist() == [[1, 3, 2], [1, 3, 2]]
-    missing = table(text.replace("2026-03-01,Rome,2\n", ""))
-    for read in (lambda: read_trace(missing, WORLD), lambda: read_counts(missing)):
-        with pytest.raises(InputError, match="client: missing row: got 'Rome'"):
-            read()
 
 
 DEPLOYED = "database,site,role\na,fra,leader\na,iad,replica\nb,iad,voter\n"

@@ -10,7 +10,7 @@ import pytest
 import placement
 from placement import Problem
 from placement.errors import InputError
-from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
+from placement.overtime.replay import NOBODY, Deployments, Trace, replay
 from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
 from placement.workloads import Timeline, fleet, generate
 from tests.overtime.replay.cases import world27
@@ -154,41 +154,3 @@ def test_a_problem_needs_no_demand_of_its_own():
     one, two = (replay(asked, trace, held, tiers=(1, 2)).to_frame() for asked in (problem, other))
     assert one.equals(two)
     assert isinstance(other, Problem)
-
-
-def test_strategies_on_a_fleet():
-    """Findings of the paper, on generated demand: who follows demand stays near the oracle.
-
-    Its own figures: predictions "nearly perfect"; closest-to-writes and smallest-quorum, which look
-    at few operations or none, lose clearly where reads dominate, and so do evenly spread leaders.
-    """
-    world = placement.load("world27")
-    trace, wishes = fleet_trace(world, 150, Timeline.of_day(date(2026, 3, 3)), seed=6)
-    rng = np.random.default_rng(6)
-    replicas = np.zeros((150, len(world.sites)), dtype=bool)
-    voters = replicas.copy()
-    for row in range(150):
-        chosen = rng.permutation(len(world.sites))[:7]
-        replicas[row, chosen], voters[row, chosen[:5]] = True, True
-    held = Deployments(replicas, voters, np.full(150, NOBODY)).preferring(world, wishes)
-    problem = Problem(world, replicas=7, voters=5, decay=2.0)
-    reads = [
-        row
-        for row, name in enumerate(trace.databases)
-        if name.rsplit("-", 1)[0] in ("cache", "social", "configuration", "oltp", "ycsb-b")
-    ]
-    some = Trace(tuple(trace.databases[row] for row in reads), trace.intervals, trace.counts[reads])
-    theirs = Deployments(replicas[reads], voters[reads], held.preferred[reads])
-    for which, deployed in ((trace, held), (some, theirs)):
-        table = summary(replay(problem, which, deployed)).set_index(["tier", "strategy"])
-        mean = table["overhead_mean"]
-        for tier in (1, 2):
-            assert mean[tier, "optimized"] < 1.5
-            assert table.loc[(tier, "optimized"), "overhead_p95"] < 6
-            assert mean[tier, "optimized"] < mean[tier, "static"]
-            assert mean[tier, "closest-to-writes"] > 4 * mean[tier, "optimized"]
-            assert mean[tier, "smallest-quorum"] > 20
-            assert mean[tier, "average"] > 25
-        # which of the two is the worst depends on the fleet: smallest-quorum can be very wrong
-        assert mean[1, "average"] > 2 * mean[1, "closest-to-writes"]
-        assert mean[1, "smallest-quorum"] > 2 * mean[1, "closest-to-writes"]

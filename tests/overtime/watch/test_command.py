@@ -198,34 +198,6 @@ def test_a_watch_follows_until_ctrl_c(instance: Path, tmp_path: Path) -> None:
     assert err == f"stopped after 15 intervals; {tmp_path / 's.db'} holds them\n"
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *((f"--{what}-price", "nan") for what in ("leader", "voter", "add", "remove")),
-        ("--add-price", "=-1"),
-        ("--remove-price", "=-inf"),
-        ("--horizon", "nan"),
-        ("--horizon", "=-1"),
-        ("--confirm", "0"),
-        ("--grace", "=-1"),
-        ("--poll", "nan"),
-        ("--settle", "inf"),
-        ("--decay", "nan"),
-        ("--decay", "0.5"),
-    ],
-)
-def test_numbers_that_mean_nothing_are_refused(
-    placement: Run, instance: Path, tmp_path: Path, option: str, value: str
-) -> None:
-    asked = ("watch", instance, tmp_path / "in", "--replicas", 4, "--voters", 3)
-    given = (option + value,) if value.startswith("=") else (option, value)
-    outcome = placement(*asked, "--state", tmp_path / "s.db", *given)
-    assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err.startswith("error: ")
-    assert option.strip("-") in outcome.err
-    assert not (tmp_path / "s.db").exists()
-
-
 def test_no_finite_horizon_or_price_is_too_large(
     placement: Run, instance: Path, tmp_path: Path
 ) -> None:

@@ -24,18 +24,18 @@ from tests.overtime.watch.worlds import (
 )
 
 BAD = {
-    "unknown client": "interval,client,operation,count\n1,nobody,weak_read,1\n",
-    "unknown operation": "interval,client,operation,count\n1,client a,read,1\n",
+    "no client of the instance": "interval,client,operation,count\n1,nobody,weak_read,1\n",
+    "no operation of the instance": "interval,client,operation,count\n1,client a,read,1\n",
     "negative": "interval,client,operation,count\n1,client a,weak_read,-1\n",
     "infinite": "interval,client,operation,count\n1,client a,weak_read,inf\n",
     "not a number": "interval,client,operation,count\n1,client a,weak_read,nan\n",
     "missing value": "interval,client,operation,count\n1,client a,weak_read,\n",
-    "counted twice": "interval,client,operation,count\n1,client a,weak_read,1\n"
+    "a row given twice": "interval,client,operation,count\n1,client a,weak_read,1\n"
     "1,client a,weak_read,1\n",
     "not a place in time": "interval,client,operation,count\nlater,client a,weak_read,1\n",
     "another length": "interval,client,operation,count\n1,client a,weak_read\n",
     "no such column": "client,operation,count\nclient a,weak_read,1\n",
-    "unknown column": "interval,client,operations,count\n1,client a,weak_read,1\n",
+    "operation: no such column": "interval,client,operations,count\n1,client a,weak_read,1\n",
     "several databases": "database,interval,client,operation,count\nd,1,client a,weak_read,1\n",
     "two kinds": "interval,client,operation,count\n1,client a,weak_read,1\n"
     "2026-01-01,client a,weak_read,1\n",
@@ -105,14 +105,19 @@ def test_a_time_that_python_cannot_hold_is_set_aside(tmp_path: Path) -> None:
         assert kinds(run) == [("malformed", "t.parquet", "")]
 
 
-def test_a_bad_line_of_a_table_that_grows_spoils_its_neighbours_only(tmp_path: Path) -> None:
+def test_a_bad_line_of_a_table_that_grows_is_named_until_it_is_mended(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     lines = [LINE % (i, "5") for i in range(4)]
     path.write_text("".join([*lines[:2], LINE % ("9" * 5000, "1"), *lines[2:]]))
     with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
         run.look()
-        assert [d["interval"] for d in run.shown] == ["0", "3"]
-        assert [report[2] for report in run.reports] == ["1", "2"]
+        assert run.shown == []
+        ((kind, source, _, message),) = run.reports
+        assert (kind, source) == ("malformed", "rows.jsonl")
+        assert message.startswith("row 3: ")
+        path.write_text("".join(lines))
+        run.look()
+        assert [d["interval"] for d in run.shown] == ["0", "1", "2", "3"]
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:

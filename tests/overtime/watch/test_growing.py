@@ -48,7 +48,7 @@ def test_a_table_in_which_things_went_wrong(tmp_path: Path) -> None:
     parts = csv_text(world(), range(7), counts[:7]).split("\n")
     rows = {i: [line for line in parts[1:] if line.startswith(f"{i},")] for i in range(7)}
     head = parts[0]
-    lines = [head, *rows[0], *rows[1][:2], "1,cut off", *rows[1][2:], *rows[2], *rows[3]]
+    lines = [head, *rows[0], *rows[1][:2], "1,nobody,weak_read,1", *rows[1][2:], *rows[2], *rows[3]]
     lines += [*rows[2], *rows[3][:1]]  # 2 again, whole; 3 again, in part
     lines += [*rows[4], "x,client a,weak_read,1", *rows[5], *rows[6], *rows[0]]
     path.write_text("\n".join(lines) + "\n")
@@ -69,18 +69,3 @@ def test_a_table_in_which_things_went_wrong(tmp_path: Path) -> None:
     used = reference(2, counts[[0, 2, 3, 6]])
     documents, _ = read_log(tmp_path / "s.db")
     assert [d["then_ms"] for d in documents] == [d["then_ms"] for d in used]
-
-
-def test_a_malformed_run_that_is_mended_at_once_counts(tmp_path: Path) -> None:
-    counts, path = demand(3), tmp_path / "all.csv"
-    lines = csv_text(world(), range(3), counts).strip().split("\n")
-    rows = {i: [line for line in lines[1:] if line.startswith(f"{i},")] for i in range(3)}
-    text = [lines[0], *rows[0], rows[1][0], "1,nobody,weak_read,1", *rows[1][1:]]
-    path.write_text("\n".join(text) + "\n")
-    with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
-        run.look()
-        assert kinds(run) == [("malformed", "all.csv", "1")]
-        path.write_text("\n".join([lines[0], *rows[0], *rows[1], *rows[2]]) + "\n")
-        run.look().look()
-        assert run.shown == reference(2, counts)
-        assert len(run.reports) == 1

@@ -142,20 +142,6 @@ def test_changed_marks_of_files_let_the_files_be_read_again(three: Path, tmp_pat
         assert run.shown == run.reports == []
 
 
-def test_two_watches_on_one_state_do_not_mix(tmp_path: Path) -> None:
-    counts, folder = demand(3), tmp_path / "in"
-    drop(folder, "0.csv", csv_text(world(), [0], counts[:1]))
-    with (
-        Run(settings(2), folder, tmp_path / "s.db") as one,
-        Run(settings(2), folder, tmp_path / "s.db") as other,
-    ):
-        one.look()
-        drop(folder, "1.csv", csv_text(world(), [1], counts[1:2]))
-        with pytest.raises(PlacementError, match="another watch writes"):
-            other.look()
-    assert len(read_log(tmp_path / "s.db")[0]) == 1
-
-
 def test_a_watch_whose_state_another_one_changes_is_told_so(tmp_path: Path) -> None:
     """The file is healthy, and no reason to begin a new one, in each read and write."""
     counts, folder, state = demand(2), tmp_path / "in", tmp_path / "s.db"

@@ -20,53 +20,6 @@ from tests.overtime.watch.worlds import (
 )
 
 
-@pytest.mark.parametrize("tier", [1, 2, 3])
-def test_one_file_per_interval(tmp_path: Path, tier: int) -> None:
-    counts = demand(24)
-    for i, table in enumerate(counts):
-        drop(tmp_path / "in", f"{i:03}.csv", csv_text(world(), [i], table[None]))
-    with Run(settings(tier), tmp_path / "in", tmp_path / "s.db") as run:
-        run.look()
-        assert run.shown == reference(tier, counts)
-        assert not run.reports
-        assert {document["action"] for document in run.shown} == {"start", "keep", "move"}
-        run.look()
-        assert len(run.shown) == 24
-    documents, reports = read_log(tmp_path / "s.db")
-    assert documents == reference(tier, counts)
-    assert reports == []
-
-
-def test_late_duplicate_and_conflicting_intervals(tmp_path: Path) -> None:
-    counts, folder = demand(9), tmp_path / "in"
-    for i in (0, 1, 3, 4):
-        drop(folder, f"{i}.csv", csv_text(world(), [i], counts[i][None]))
-    with Run(settings(2), folder, tmp_path / "s.db") as run:
-        run.look()
-        drop(folder, "2.csv", csv_text(world(), [2], counts[2][None]))
-        drop(folder, "copy of 4.csv", csv_text(world(), [4], counts[4][None]))
-        drop(folder, "other 3.csv", csv_text(world(), [3], counts[8][None]))
-        drop(folder, "5.csv", csv_text(world(), [5], counts[5][None]))
-        run.look()
-        assert sorted(kinds(run)) == [
-            ("conflict", "other 3.csv", "3"),
-            ("duplicate", "copy of 4.csv", "4"),
-            ("late", "2.csv", "2"),
-        ]
-        assert [d["interval"] for d in run.shown] == ["0", "1", "3", "4", "5"]
-        run.look()
-        assert len(run.reports) == 3
-    # nothing of them was merged: the same as if they had never come
-    used = reference(2, counts[[0, 1, 3, 4, 5]])
-    for document, wanted in zip(run.shown, used, strict=True):
-        assert {**wanted, "interval": document["interval"]} == document
-    # and a second run says nothing again
-    with Run(settings(2), folder, tmp_path / "s.db") as run:
-        run.look()
-        assert (run.shown, run.reports) == ([], [])
-    assert len(read_log(tmp_path / "s.db")[1]) == 3
-
-
 def test_grace_puts_right_what_comes_in_the_wrong_order(tmp_path: Path) -> None:
     counts, folder = demand(6), tmp_path / "in"
     with_grace = settings(2, grace=2)

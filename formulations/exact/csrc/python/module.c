@@ -165,6 +165,39 @@ static PyObject *py_quick_bounds(PyObject *self, PyObject *args)
     return finish_call(x, c, COLUMNS, done);
 }
 
+static const char shared_bounds_doc[] =
+    "shared_bounds(context, leaders, waits, bounds, reference, u, serving, seconds) -> done\n\n"
+    "Bound leaders (int32, none -1) by the multipliers u (clients) of another one, `reference` (int32, one); waits\n"
+    "(float64) are the least of each. u, serving (int32, clients) and bounds (float64) are overwritten.";
+
+static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    double seconds;
+    enum { LEADER, WAIT, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
+    column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [WAIT] = {.row = 8}, [BOUND] = {.row = 8, .write = 1},
+                     [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOOOOd", &capsule, &c[LEADER].source, &c[WAIT].source, &c[BOUND].source,
+                          &c[REFERENCE].source, &c[U].source, &c[SERVING].source, &seconds))
+        return NULL;
+    int count, done;
+    context *x = take_call(capsule, c, COLUMNS, NULL, 0, &count);
+    if (!x)
+        return NULL;
+    c[SERVING].row = (size_t)x->p.clients * sizeof(int);
+    if (!take_call(capsule, c + REFERENCE, ALL - REFERENCE, c + U, 0, &done) || done != 1) {
+        if (done >= 0)
+            PyErr_SetString(PyExc_ValueError, "one leader has the multipliers");
+        release_arrays(c, done < 0 ? COLUMNS : ALL);
+        return NULL;
+    }
+    begin_call(x, seconds);
+    done = shared_bounds(x, *(const int *)c[REFERENCE].view.buf, c[U].view.buf, c[LEADER].view.buf, count,
+                         c[WAIT].view.buf, c[SERVING].view.buf, c[BOUND].view.buf);
+    return finish_call(x, c, ALL, done);
+}
+
 static const char bounds_from_memory_doc[] =
     "bounds_from_memory(context, leaders, bounds, swaps, seconds) -> done\n\n"
     "Bound leaders (int32) at the multipliers that each was last bounded with, and improve the\n"
@@ -601,6 +634,7 @@ static PyMethodDef methods[] = {
     {"bound_root", py_bound_root, METH_VARARGS, bound_root_doc},
     {"bound_roots", py_bound_roots, METH_VARARGS, bound_roots_doc},
     {"quick_bounds", py_quick_bounds, METH_VARARGS, quick_bounds_doc},
+    {"shared_bounds", py_shared_bounds, METH_VARARGS, shared_bounds_doc},
     {"bounds_from_memory", py_bounds_from_memory, METH_VARARGS, bounds_from_memory_doc},
     {"resize", py_resize, METH_VARARGS, resize_doc},
     {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},

@@ -264,28 +264,28 @@ static PyObject *py_descend(PyObject *self, PyObject *args)
     return PyFloat_FromDouble(x->value);
 }
 
-PyDoc_STRVAR(floor_doc, "floor(context, leader, rules, steps, u, seconds) -> lower bound of the normal score");
+PyDoc_STRVAR(floor_doc, "floor(context, leader, most, steps, u, seconds) -> lower bound of the mean with `most` replicas");
 
 static PyObject *py_floor(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *buffer;
-    int leader, rules, steps, memory;
+    int leader, most, steps, memory;
     double seconds;
     Py_buffer view;
     call_limit limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiiiOd", &capsule, &leader, &rules, &steps, &buffer, &seconds))
+    if (!PyArg_ParseTuple(args, "OiiiOd", &capsule, &leader, &most, &steps, &buffer, &seconds))
         return NULL;
     loss_problem *x = problem_of(capsule);
     if (!x || PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
         return NULL;
-    if ((size_t)view.len != (size_t)x->padded * 8 || leader < 0 || leader >= x->sites || steps < 1) {
+    if ((size_t)view.len != (size_t)x->padded * 8 || leader < 0 || leader >= x->sites || most < 1 || steps < 1) {
         PyBuffer_Release(&view);
         PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
         return NULL;
     }
     begin(x, &limit, seconds);
-    double value = losses_floor(x, leader, rules, steps, view.buf, &memory);
+    double value = losses_floor(x, leader, most, steps, view.buf, &memory);
     PyBuffer_Release(&view);
     if (!end(x, &limit))
         return NULL;
@@ -570,7 +570,7 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
     return 1;
 }
 
-/* Read late voters, a tuple of those of every interval for each who may lead. */
+/* Read late voters of each who may lead. */
 static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
 {
     Py_ssize_t count = PyList_Size(list);
@@ -578,20 +578,12 @@ static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
         PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
         return 0;
     }
-    Py_ssize_t intervals = PyTuple_Size(PyList_GetItem(list, 0));
-    if (intervals < 1 || intervals > INT_MAX / count) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "late voters of no interval");
-        return 0;
-    }
-    g->intervals = (int)intervals;
-    if (!(g->late = calloc((size_t)(count * intervals), sizeof *g->late))) {
+    if (!(g->late = calloc((size_t)count, sizeof *g->late))) {
         PyErr_NoMemory();
         return 0;
     }
-    for (Py_ssize_t at = 0; at < count * intervals; at++) {
-        PyObject *one = PyTuple_GetItem(PyList_GetItem(list, at / intervals), at % intervals);
-        late_voters *v = one ? PyCapsule_GetPointer(one, VOTERS) : NULL;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        late_voters *v = PyCapsule_GetPointer(PyList_GetItem(list, at), VOTERS);
         int known = v && v->leader >= 0 && v->leader < x->sites;
         for (int i = 0; known && i < v->others; i++)
             known = v->site[i] >= 0 && v->site[i] < x->sites;
@@ -636,7 +628,7 @@ static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
 }
 
 /* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
- * of votes or None); part: a list of tuples of late voters, a tuple of those who may lead, or (sites in order, waits, their number, place, summed). */
+ * of votes or None); part: a list of late voters, a tuple of those who may lead, or (sites in order, waits, their number, place, summed). */
 static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 {
     PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;

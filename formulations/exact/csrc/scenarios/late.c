@@ -400,13 +400,10 @@ static double voters_part(const late_problem *x, const late_scenario *g, const u
         least = wait + led->constant < least ? wait + led->constant : least;
     }
     for (int i = 0; i < g->lates; i++) {
-        late_voters **of = g->late + (size_t)i * (size_t)g->intervals;
-        unsigned char at = state[of[0]->leader];
-        double late = 0.0;
+        unsigned char at = state[g->late[i]->leader];
         if (at == OUT || (at == FREE && room < 1))
             continue;
-        for (int k = 0; k < g->intervals && late < least; k++)
-            late += least_late(of[k], state, room - (at == FREE));
+        double late = least_late(g->late[i], state, room - (at == FREE));
         least = late < least ? late : least;
     }
     return least >= BIG ? BIG : votes + least;
@@ -479,10 +476,8 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
     (void)most;
     if (!g->lates && !g->leds)
         count = add_first(g->site, g->able, g->place + 1, g->lost, state, sites, count);
-    for (int k = 0; g->lates == 1 && k < g->intervals; k++) {
-        const late_voters *v = g->late[k];
-        count = add_first(v->site, v->others, v->members, g->lost, state, sites, count);
-    }
+    if (g->lates == 1)
+        count = add_first(g->late[0]->site, g->late[0]->others, g->late[0]->members, g->lost, state, sites, count);
     return add_first(g->paid_site, g->paid, g->votes, g->lost, state, sites, count);
 }
 
@@ -503,7 +498,7 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
         if (g->lost)
             continue;
         if (g->lates) {
-            v = g->intervals == 1 ? g->late[0] : NULL; /* the terms of several intervals are not weighed against each other */
+            v = g->late[0];
             at = s;
         } else if (slack[s] < BIG) {
             memset(x->near, 0, (size_t)x->sites);

@@ -74,7 +74,6 @@ typedef struct {
     unsigned char *lost;       /* sites: 1 where a loss takes it, and the scenario counts where one of them is IN; NULL: none */
     late_voters **late;        /* the voters' part: the least of so many, one for each who may lead; ... */
     int lates;                 /* ... 0: it is the following */
-    int intervals;             /* of each of them so many, one after the other, whose shares are added up */
     led_wait *led;             /* the voters' part: the least of so many, one for each who may lead after a loss; ... */
     int leds;                  /* ... 0: it is another */
     int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */

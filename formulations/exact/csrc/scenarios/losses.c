@@ -454,7 +454,7 @@ double losses_below(const loss_problem *x, double value)
 static void losses_thresholds(loss_problem *x)
 {
     double least = losses_below(x, x->value);
-    double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 2e-12); /* a score of exactly the ceiling is good enough */
+    double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 1e-10); /* so that rounding is safe: a checker asks for less */
     x->question.total = least;
     for (int s = 0; s < x->question.scenarios; s++)
         x->scenario[s].threshold = x->goal == GOAL_BOUNDED && (s > 0 || kept < least) ? kept : least;
@@ -820,7 +820,7 @@ static int only_normal(void *self, const unsigned char *state, int *which, doubl
     return 1;
 }
 
-double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory)
+double losses_floor(loss_problem *x, int leader, int most, int steps, double *u, int *memory)
 {
     scenario_question q = x->question;
     scenario_tree t;
@@ -838,8 +838,10 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
     memset(x->discount, 0, (size_t)x->sites * sizeof(double));
     x->scenario[0].order = NULL; /* detours would not bound what is left after a loss */
     q.in_force = only_normal;
+    q.replicas_max = most;
+    q.replicas_min = q.replicas_min < most ? q.replicas_min : most;
     for (int j = 0; j < x->sites; j++) {
-        state[j] = !x->may_hold[j] ? OUT : j == leader || (rules && x->must_hold[j]) ? IN : FREE;
+        state[j] = !x->may_hold[j] ? OUT : j == leader ? IN : FREE;
         state[x->sites + j] = x->may_vote[j] ? FREE : OUT;
     }
     if (q.total >= BIG) { /* something to aim at: the cost with the leader alone, and all that may be asked */

@@ -104,9 +104,9 @@ int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: n
 void losses_free(loss_problem *x);
 /* Open the tree of a leader for the successors marked in `successor`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
 int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u);
-/* Lower bound on the normal score of every set under a leader; multipliers go to `u`.
- * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
-double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
+/* Lower bound on the mean of every set of `most` replicas or fewer under a leader, normally or after a loss: pins are left
+ * out. Multipliers go to `u`. */
+double losses_floor(loss_problem *x, int leader, int most, int steps, double *u, int *memory);
 
 /* The interval of a row of clients. */
 /* RTT from a site to the closest of some leaders in an interval; 0 without any. */

@@ -119,6 +119,7 @@ typedef struct {
     double *gain, *vote_gain, *vote_cost; /* sites: what the bound rises by without each as a replica, without and with it
                                    as a voter ... */
     double *slack;              /* ... scenarios: the remaining room for voters */
+    int *only;                  /* scenarios: the only client that pays in it, -1: none or several */
     unsigned char *scratch_state;
 } scenario_tree;
 
@@ -163,14 +164,15 @@ struct scenario_bound {
     double *fixed;              /* active x padded: cost at the first replica that is left, BIG: none */
     int *live, *live_count;     /* active x padded: the live clients (threshold_bound.c); active: how many */
     int *length;                /* active: of the following arrays, live_count as a multiple of PAD */
-    double *u, *best_u, *live_fixed; /* active x padded: of the live clients alone; so are gradient and columns */
+    double *u, *best_u, *live_fixed, *live_scale; /* active x padded: of the live clients alone; so are gradient and columns */
     double *best_weight;        /* active */
     double **column;            /* active x sites: cost columns of the free sites, BIG where a fixed replica comes first;
                                    NULL where the site is lost */
     double *block, *gathered;   /* memory of the columns, of all clients and of those that are live ... */
     size_t capacity;            /* ... in doubles */
     double *gradient;           /* active x padded */
-    double *direction, *unit;   /* scratch; ones */
+    double *direction;          /* scratch */
+    double *step_scale;         /* padded: of the multipliers of each client */
     double *settled;            /* active: what the clients that are not live pay */
     double *detour;             /* active x sites: detours of the free sites, by position */
     int unlost;                 /* a scenario without lost sites whose detours are known by fixed replica, -1: none; ... */

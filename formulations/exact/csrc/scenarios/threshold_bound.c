@@ -259,9 +259,10 @@ static void live_multipliers(const scenario_question *q, scenario_bound *b, int 
     for (int k = 0; k < b->live_count[a]; k++) {
         b->u[at + (size_t)k] = b->all_u[at + (size_t)live[k]];
         b->live_fixed[at + (size_t)k] = b->fixed[at + (size_t)live[k]];
+        b->live_scale[at + (size_t)k] = b->step_scale[live[k]];
     }
     for (int k = b->live_count[a]; k < b->length[a]; k++)
-        b->u[at + (size_t)k] = b->live_fixed[at + (size_t)k] = 0.0;
+        b->u[at + (size_t)k] = b->live_fixed[at + (size_t)k] = b->live_scale[at + (size_t)k] = 0.0;
 }
 
 void best_multipliers(const scenario_question *q, const scenario_bound *b, int a, double *out)
@@ -273,6 +274,25 @@ void best_multipliers(const scenario_question *q, const scenario_bound *b, int a
 }
 
 /* ---- The scenarios that count in a state: which have a weight, their costs there, and what children inherit. See scenario.h. ---- */
+
+/* The scale of each client's multipliers: what it pays in all scenarios at the mean of all sites, as a share of the largest.
+ * Who pays next to nothing counts as LEAST_SCALE, so that the length of a step is a number. */
+static void set_step_scale(const scenario_question *q, double *scale)
+{
+    double largest = 0.0;
+    for (int c = 0; c < q->clients; c++)
+        scale[c] = 0.0;
+    for (int s = 0; s < q->scenarios; s++) {
+        const double *cost = q->scenario[s].cost;
+        for (int j = 0; j < q->sites && cost && (s == 0 || cost != q->scenario[s - 1].cost); j++)
+            for (int c = 0; c < q->clients; c++)
+                scale[c] += cost[(size_t)j * (size_t)q->padded + (size_t)c];
+    }
+    for (int c = 0; c < q->clients; c++)
+        largest = scale[c] > largest ? scale[c] : largest;
+    for (int c = 0; c < q->clients; c++)
+        scale[c] = largest > 0.0 && scale[c] > LEAST_SCALE * largest ? scale[c] / largest : LEAST_SCALE;
+}
 
 scenario_bound *bound_alloc(const scenario_question *q)
 {
@@ -291,20 +311,19 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->place = malloc(n * sizeof(int));
     b->by_fixed = malloc(n * n * sizeof(double));
     b->of_fixed = malloc(n);
-    b->unit = malloc(p * sizeof(double));
+    b->step_scale = malloc(p * sizeof(double));
     b->ranks = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
     b->force_weight = malloc(s * sizeof(double));
     b->candidate = malloc(n * sizeof(int));
     b->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->place || !b->by_fixed || !b->of_fixed || !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
+        !b->place || !b->by_fixed || !b->of_fixed || !b->direction || !b->step_scale || !b->ranks || !b->in_force || !b->force_weight ||
         !b->candidate || !b->counts) {
         bound_free(b);
         return NULL;
     }
-    for (size_t c = 0; c < p; c++)
-        b->unit[c] = 1.0;
+    set_step_scale(q, b->step_scale);
     return b;
 }
 
@@ -329,13 +348,14 @@ static void free_rows(scenario_bound *b)
     free(b->live_count);
     free(b->length);
     free(b->live_fixed);
+    free(b->live_scale);
     free(b->fixed);
     free(b->rank_fixed);
     free(b->gradient);
     free(b->column);
     free(b->part);
     b->which = NULL;
-    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->detour = b->all_u = b->live_fixed = NULL;
+    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->detour = b->all_u = b->live_fixed = b->live_scale = NULL;
     b->live = b->live_count = b->length = NULL;
     b->weight = b->best_weight = b->rest = b->value = b->u = b->best_u = b->fixed = b->gradient = b->part = NULL;
     b->column = NULL;
@@ -361,7 +381,7 @@ void bound_free(scenario_bound *b)
     free(b->place);
     free(b->by_fixed);
     free(b->of_fixed);
-    free(b->unit);
+    free(b->step_scale);
     free(b->ranks);
     free(b->in_force);
     free(b->force_weight);
@@ -393,6 +413,7 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->length = malloc(r * sizeof(int));
     b->live = malloc(r * p * sizeof(int) + 8);
     b->live_fixed = malloc(r * p * sizeof(double) + 8);
+    b->live_scale = malloc(r * p * sizeof(double) + 8);
     b->all_u = malloc(r * p * sizeof(double) + 8);
     b->u = malloc(r * p * sizeof(double) + 8);
     b->best_u = malloc(r * p * sizeof(double) + 8);
@@ -403,7 +424,8 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->part = malloc(r * n * sizeof(double));
     if (!b->base || !b->size || !b->served || !b->kept_weight || !b->kept_value || !b->which || !b->weight ||
         !b->best_weight || !b->rest || !b->value || !b->u || !b->best_u || !b->fixed || !b->rank_fixed || !b->gradient ||
-        !b->column || !b->part || !b->settled || !b->detour || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->all_u)
+        !b->column || !b->part || !b->settled || !b->detour || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->live_scale ||
+        !b->all_u)
         return 0;
     b->rows = (int)r;
     return 1;
@@ -946,7 +968,8 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
                 if (column)
                     subtract_covered(column, b->u + (size_t)a * P, length, g);
             }
-            norm += b->weight[a] * scaled_gradient(b->u + (size_t)a * P, b->live_fixed + (size_t)a * P, b->unit, length, g);
+            norm += b->weight[a] * scaled_gradient(b->u + (size_t)a * P, b->live_fixed + (size_t)a * P,
+                                                    b->live_scale + (size_t)a * P, length, g);
             t->effort += (b->selected_count + 4.0) * length * 0.5;
         }
         for (int a = 0; a < b->active && norm > 0.0; a++) {

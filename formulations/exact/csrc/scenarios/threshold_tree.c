@@ -1,4 +1,5 @@
 /* Depth-first search over the sites of a threshold question, and its record. See scenario.h. */
+#include <math.h>
 #include <string.h>
 
 #include "scenario.h"
@@ -48,6 +49,18 @@ static void record_value(threshold_record *r, double value)
         r->capacity = grown;
     }
     r->data[r->length++] = value;
+}
+
+/* The bound of scenario s alone: multiplier u of its only client, 0 of all others, which cost nothing there. */
+static void record_client(scenario_tree *t, double kind, double spare, int s, double u)
+{
+    record_value(&t->record, kind);
+    record_value(&t->record, spare);
+    record_value(&t->record, 1.0);
+    record_value(&t->record, s);
+    record_value(&t->record, 1.0);
+    for (int c = 0; c < t->question->clients; c++)
+        record_value(&t->record, c == t->only[s] ? u : 0.0);
 }
 
 static void record_state(scenario_tree *t, double kind, double spare)
@@ -119,6 +132,22 @@ static void pop(scenario_tree *t)
     block_release(n->from);
 }
 
+/* The client that pays in a scenario, -1: none or several. */
+static int only_client(const scenario_question *q, const scenario *s)
+{
+    int found = -1;
+    if (!s->cost || s->price || s->lost || s->discount || q->fixed_weights)
+        return -1;
+    for (int j = 0; j < q->sites; j++)
+        for (int c = 0; c < q->clients; c++)
+            if (s->cost[(size_t)j * (size_t)q->padded + (size_t)c] > 0.0 && c != found) {
+                if (found >= 0)
+                    return -1;
+                found = c;
+            }
+    return found;
+}
+
 int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char *state, const double *u)
 {
     size_t S = (size_t)q->sites;
@@ -136,9 +165,12 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->vote_gain = malloc((S + 1) * sizeof(double));
     t->vote_cost = malloc((S + 1) * sizeof(double));
     t->slack = malloc(((size_t)q->scenarios + 1) * sizeof(double));
+    t->only = malloc(((size_t)q->scenarios + 1) * sizeof(int));
     t->scratch_state = malloc(state_length(q) + 1);
     int ok = t->work && t->set && t->counts && t->listed && t->gain && t->vote_gain && t->vote_cost && t->slack &&
-             t->scratch_state;
+             t->only && t->scratch_state;
+    for (int s = 0; ok && s < q->scenarios; s++)
+        t->only[s] = only_client(q, &q->scenario[s]);
     if (ok && u) { /* one row that every scenario begins with; -1 is no scenario's number */
         ok = (from = block_make(1, q->padded)) != NULL;
         if (ok) {
@@ -171,6 +203,7 @@ void tree_close(scenario_tree *t)
     free(t->vote_gain);
     free(t->vote_cost);
     free(t->slack);
+    free(t->only);
     free(t->scratch_state);
     memset(t, 0, sizeof(*t));
 }
@@ -343,8 +376,63 @@ static void measure_gains(scenario_tree *t, unsigned char *state)
     }
 }
 
-/* The site to branch on: that whose loss as a candidate raises the bound most; -1: none is free. Where nothing tells them
- * apart, one of the `voters`. `vote`: on its vote rather than on its replica. So it is where most of the rise is that of the
+/* ---- Scenarios of one client, such as a limit for it: one of the sites that serve it below the threshold holds a replica. */
+
+/* The number of sites that may serve the client of scenario s below its threshold, and the last of them; -1: one is fixed, or
+ * the scenario is not of one client. `reach`: the voters' part, and the least cost at any other site. */
+static int serving_sites(const scenario_tree *t, int s, const unsigned char *state, int most, int *site, double reach[2])
+{
+    const scenario_question *q = t->question;
+    const scenario *of = &q->scenario[s];
+    size_t P = (size_t)q->padded, c = (size_t)t->only[s];
+    int first = -1, count = 0;
+    reach[1] = BIG;
+    if (t->only[s] < 0 || of->threshold >= BIG || (reach[0] = q->rest(q->self, s, state, most)) >= BIG)
+        return -1;
+    /* what reaches the threshold by no more than rounding is below it */
+    double room = of->threshold - reach[0] + 8.0 * UNIT_ROUNDOFF * (fabs(reach[0]) + fabs(of->threshold));
+    for (int j = 0; j < q->sites; j++)
+        if (state[j] == IN && (first < 0 || of->rank[(size_t)j * P + c] < of->rank[(size_t)first * P + c]))
+            first = j;
+    if (first >= 0 && of->cost[(size_t)first * P + c] < room)
+        return -1;
+    for (int j = 0; j < q->sites; j++) {
+        double cost = of->cost[(size_t)j * P + c];
+        if (state[j] == OUT || (first >= 0 && of->rank[(size_t)j * P + c] > of->rank[(size_t)first * P + c]))
+            continue;
+        if (cost < room) {
+            count++;
+            *site = j;
+        } else
+            reach[1] = fmin(reach[1], cost);
+    }
+    return count;
+}
+
+/* The site to branch on for the client that the fewest sites may serve: that of the largest gain; -1: all are served. */
+static int serving_site(const scenario_tree *t, const unsigned char *state, int most)
+{
+    const scenario_question *q = t->question;
+    int fewest = q->sites + 1, found = -1;
+    for (int s = 0; s < q->scenarios; s++) {
+        double reach[2], best = -1.0;
+        int site, count = serving_sites(t, s, state, most, &site, reach);
+        if (count < 0 || count >= fewest)
+            continue;
+        fewest = count;
+        for (int j = 0; j < q->sites; j++) {
+            double cost = q->scenario[s].cost[(size_t)j * (size_t)q->padded + (size_t)t->only[s]];
+            if (state[j] != FREE || cost + reach[0] >= q->scenario[s].threshold || t->gain[j] + t->vote_gain[j] <= best)
+                continue;
+            best = t->gain[j] + t->vote_gain[j];
+            found = j;
+        }
+    }
+    return found;
+}
+
+/* The site to branch on: one that serves the client with the fewest choices; where all are served, that whose loss as a
+ * candidate raises the bound most; -1: none is free. Where nothing tells them apart, one of the `voters`. `vote`: on its vote rather than on its replica. So it is where most of the rise is that of the
  * voters' part, or where any further voter costs more than a replica less: sites near each other stand in for one another,
  * and none of them is missed alone. */
 static int branching_site(scenario_tree *t, unsigned char *state, const int *voters, int count, int *vote)
@@ -354,6 +442,9 @@ static int branching_site(scenario_tree *t, unsigned char *state, const int *vot
     int found = -1, voter = -1;
     *vote = 0;
     measure_gains(t, state);
+    int serving = serving_site(t, state, t->work->most);
+    if (serving >= 0)
+        return serving;
     for (int j = 0; j < q->sites; j++) {
         double gain = t->gain[j] + t->vote_gain[j];
         int open = q->votes && state[j] != OUT && state[q->sites + j] == FREE;
@@ -431,6 +522,33 @@ static int close_without_room(scenario_tree *t, unsigned char *state)
     return 1;
 }
 
+/* Take in the sites that alone serve a client below its threshold. 0: nothing serves some client so; the part is closed. */
+static int serve_clients(scenario_tree *t, unsigned char *state, int *in, int *free_count)
+{
+    const scenario_question *q = t->question;
+    for (int s = 0, since = 0; since < q->scenarios; s = (s + 1) % q->scenarios, since++) {
+        double reach[2], threshold = q->scenario[s].threshold;
+        int site, count = serving_sites(t, s, state, q->replicas_max - *in, &site, reach);
+        t->effort += t->only[s] < 0 ? 0.0 : 4.0 * q->sites;
+        if (count < 0 || count > 1)
+            continue;
+        double u = reach[1] >= BIG ? fabs(threshold) + fabs(reach[0]) + 1.0 : reach[1];
+        double spare = 0.5 * (u + reach[0] - threshold) / q->scenario[s].scale;
+        int closed = count == 0 || *in == q->replicas_max; /* where there is room for no more, one site is none */
+        record_client(t, closed ? 1.0 : 2.0, spare, s, u);
+        if (closed)
+            return 0;
+        record_value(&t->record, 0.0); /* sites out */
+        record_value(&t->record, 1.0);
+        record_value(&t->record, site);
+        state[site] = IN;
+        ++*in;
+        --*free_count;
+        since = -1;
+    }
+    return 1;
+}
+
 static void record_without_room(scenario_tree *t, const unsigned char *before, const unsigned char *state)
 {
     int sites = t->question->sites, out = 0;
@@ -455,6 +573,7 @@ static tree_outcome step(scenario_tree *t)
     scenario_node node = t->stack[t->depth - 1];
     unsigned char *state = t->scratch_state;
     int in = 0, free_count = 0, voters = 0, vote = 0;
+    size_t recorded = t->record.length;
     memcpy(state, node.state, state_length(q));
     int kept = close_without_room(t, state);
     for (int j = 0; j < q->sites; j++) {
@@ -466,13 +585,19 @@ static tree_outcome step(scenario_tree *t)
         pop(t);
         return TREE_OPEN;
     }
+    record_without_room(t, node.state, state);
+    if (!serve_clients(t, state, &in, &free_count)) {
+        pop(t);
+        return TREE_OPEN;
+    }
     int few = sets_left(q, in, free_count) <= THRESHOLD_FEW_SETS;
     int steps = few ? THRESHOLD_FEW_STEPS : node.root ? t->root_steps : t->node_steps;
     double value = bound_state(t, state, node.from, steps);
-    if (t->paused)
-        return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
+    if (t->paused) { /* the node stays where it is */
+        t->record.length = recorded;
+        return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED;
+    }
     t->nodes += !few;
-    record_without_room(t, node.state, state);
     if (value >= 0.0) {
         if (value >= BIG)
             record_value(&t->record, 5.0);

@@ -1,0 +1,1 @@
+"""Waits of the operations of real systems."""

@@ -1,0 +1,317 @@
+"""Growth of time and memory with sites, clients and replicas, beside an older build and peers.
+
+    python -m benchmarks run exact.scale                       this build alone
+    python -m benchmarks run exact.scale --baseline DIR        and a built checkout of another
+    python -m benchmarks run exact.scale --baseline DIR --resume --rows mean "N-1 worst"
+    python -m benchmarks run exact.scale --write-docs          page and picture from the results
+
+Networks and demand are drawn (``scale_cell.py``): points on a sphere, with RTTs that keep all
+triangles or break them; all clients alike, log-normal with σ = 3, or one client with half. Every
+question runs in a process of its own, the two builds one after the other. Limits and times are CPU
+seconds, because a busy machine shares its processors; a limit interrupts the call. Peers answer the
+questions of the last rows (``pip install 'replica-placement[peers]'``).
+
+Writes results/exact_scale.csv, a row per question and build, and what they ran on as
+exact_scale.json. Each row is written when it is there: ``--resume`` keeps those of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.exact.scale_cell import EARLY, Ask
+from benchmarks.harness.doc_pages import grouped, lines_table
+from benchmarks.harness.machine import ROOT, hardware
+from benchmarks.harness.pictures import COLOURS, Panel, save_panels
+from benchmarks.harness.result_files import (
+    RESULTS,
+    Row,
+    add_results,
+    note_runs,
+    read_json,
+    read_rows,
+    save_csv,
+)
+from benchmarks.harness.study import Study
+
+__all__ = ["STUDY", "questions"]
+
+BEFORE, NOW = "before", "now"
+HEADS = ("row", "question", "build", "cpu_s", "wall_s", "part_s", "memory_mb", "part_mb", "status",
+         "gap", *(f"gap_{moment:g}s" for moment in EARLY), "value", "nodes", "note")  # fmt: skip
+FIGURE = ROOT / "docs" / "figures" / "exact-scale.png"
+LIMIT, MEMORY = 30.0, 6.0  # CPU seconds and GB of a question
+PLAIN: Ask = {"goal": "mean", "network": "broken", "demand": "lognormal", "mix": "social",
+         "replicas": 5, "voters": 3}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScaleQuestion:
+    """Question: its row of the page, its name there, and what differs from :data:`PLAIN`."""
+
+    row: str
+    name: str
+    ask: Ask
+
+
+ROW_WORDS = {
+    "mean": "Mean latency, by sites",
+    "demand": "Mean latency, 500 sites, by network and demand",
+    "clients": "Mean latency, 200 sites, by clients",
+    "replicas": "Mean latency, 200 sites, by replicas",
+    "N-1 worst": "The mean after the worst loss of a site",
+    "N-1 weighted": "The mean over outages of a site",
+    "p99": "The 99th percentile; of it building the distributions",
+    "check": "The proof, and its check",
+    "fleet": "Fleets on 27 sites",
+    "many replicas": "p-medians of clustered points with many replicas",
+    "shell": "`placement solve` as a process",
+    "peers": "p-medians (weak reads) beside other packages",
+    "peers, tier 3": "19 sites beside other formulations",
+}
+
+
+def questions() -> Iterator[ScaleQuestion]:
+    """Yield all questions in the order of the page."""
+    ask: dict[str, Any]
+    for sites in (250, 500, 1000, 1740, 2500):
+        yield ScaleQuestion("mean", f"{sites:,} sites", {"sites": sites})
+    for network in ("metric", "broken"):
+        for demand in ("even", "lognormal", "half"):
+            ask = {"sites": 500, "network": network, "demand": demand}
+            yield ScaleQuestion("demand", f"{network}, {demand}", ask)
+    for clients in (200, 800, 3200):
+        ask = {"sites": 200, "clients": clients}
+        yield ScaleQuestion("clients", f"{clients:,} clients", ask)
+    for replicas in (3, 6, 12):
+        yield ScaleQuestion("replicas", f"|R| = {replicas}", {"sites": 200, "replicas": replicas})
+    for goal, sizes in (("worst", (60, 120, 235, 490)), ("weighted", (120, 235, 490)),
+                        ("p99", (48, 235, 490))):  # fmt: skip
+        for sites in sizes:
+            row = goal if goal == "p99" else f"N-1 {goal}"
+            yield ScaleQuestion(row, f"{sites} sites", {"sites": sites, "goal": goal})
+    for goal, sites in (("mean", 60), ("mean", 235), ("mean", 1000), ("worst", 60)):
+        ask = {"sites": sites, "goal": goal, "check": True}
+        yield ScaleQuestion("check", f"{goal}, {sites:,} sites", ask)
+    for databases, gap in ((30, 1e-6), (300, 1e-6), (1000, 1e-3)):
+        ask = {"goal": "fleet", "databases": databases, "seed": 1, "gap": gap}
+        yield ScaleQuestion("fleet", f"{databases:,} databases to {gap:g}", ask)
+    reads: Ask = {"mix": "reads", "voters": 1}
+    for size in (10, 300):
+        ask = {"sites": 1400, "network": "clusters", "demand": "even", "replicas": size, **reads}
+        yield ScaleQuestion("many replicas", f"1,400 points, p = {size}", ask)
+    yield ScaleQuestion("shell", "27 sites", {"goal": "shell"})
+    for sites in (82, 235, 490):
+        for method in ("exact", "milp", "peer/pbp-pmedian", "peer/spopt", "peer/scip"):
+            ask = {"sites": sites, "method": method, **reads}
+            yield ScaleQuestion("peers", f"{sites} sites, {method}", ask)
+    for method in ("exact", "milp", "cp-sat", "peer/monolithic-milp"):
+        yield ScaleQuestion("peers, tier 3", method, {"sites": 19, "method": method})
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def measure(question: ScaleQuestion, build: str, folder: Path) -> Row:
+    """Answer a question by the build of a folder, in a process of its own."""
+    ask = {**PLAIN, **question.ask, "limit": LIMIT, "memory_gb": MEMORY}
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    # one thread, so that CPU times compare
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    script = Path(__file__).with_name("scale_cell.py")
+    done = subprocess.run(
+        [sys.executable, "-P", str(script), json.dumps(ask)],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found: Row = {"status": "failed"}
+    if done.returncode == 0:
+        found = json.loads(done.stdout.splitlines()[-1])
+    else:
+        print(done.stderr[-500:], file=sys.stderr)
+    return {"row": question.row, "question": question.name, "build": build, **found}
+
+
+def _cells(row: Row) -> list[object]:
+    cells = (row.get(head, "") for head in HEADS)
+    return [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baseline", type=Path, metavar="DIR", help="checkout of an older build, kernels in place"
+    )
+    parser.add_argument("--rows", nargs="+", choices=list(ROW_WORDS), default=list(ROW_WORDS))
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the file has")
+    add_results(parser)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Measure what is asked for; 1 when a question of this build has failed."""
+    table, runs = asked.results / "exact_scale.csv", asked.results / "exact_scale.json"
+    rows = {(row["row"], row["question"], row["build"]): row for row in read_rows(table)}
+    every = list(questions())
+    order = {(one.row, one.name): place for place, one in enumerate(every)}
+    failed = 0
+    for question in every:
+        if question.row not in asked.rows:
+            continue
+        builds = {NOW: ROOT}
+        if asked.baseline is not None and not question.row.startswith("peers"):
+            builds = {BEFORE: asked.baseline.resolve(), **builds}
+        for build, folder in builds.items():
+            key = question.row, question.name, build
+            if not (asked.resume and key in rows):
+                rows[key] = row = measure(question, build, folder)
+                print(*_cells(row), file=sys.stderr, flush=True)
+                kept = sorted(rows, key=lambda key: (order.get(key[:2], len(order)), key[2]))
+                save_csv(table, HEADS, (_cells(rows[key]) for key in kept if key[:2] in order))
+                note_runs(runs, question.row)
+            failed += rows[key]["status"] == "failed" and not question.row.startswith("peers")
+    return int(failed > 0)
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def _number(row: Row | None, head: str) -> float:
+    return float(row[head]) if row is not None and row.get(head) else math.nan
+
+
+def _seconds(row: Row | None, head: str = "cpu_s") -> str:
+    """Return a time; where nothing was proven, the gap too."""
+    if row is None:
+        return "–"
+    value = _number(row, head)
+    if math.isnan(value):
+        return str(row["status"]) if head == "cpu_s" else "–"
+    gap = _number(row, "gap")
+    left = f", gap {100 * gap:.2g} %" if head == "cpu_s" and gap > 0 else ""
+    return f"{value:.3g} s{left}"
+
+
+def _ratio(before: Row | None, now: Row | None, head: str) -> str:
+    """Return now / before; nothing where one was not measured."""
+    ratio = _number(now, head) / _number(before, head) if _number(before, head) > 0 else math.nan
+    return "–" if math.isnan(ratio) else f"{ratio:.2g}"
+
+
+def _line(before: Row | None, now: Row) -> dict[str, object]:
+    """Return a question as a line of a table."""
+    line: dict[str, object] = {"question": now["question"].replace("|", "\\|")}
+    if before is not None:
+        line |= {
+            "before": _seconds(before),
+            "now": _seconds(now),
+            "now / before": _ratio(before, now, "cpu_s"),
+        }
+    else:
+        line |= {"time": _seconds(now)}
+    if now["part_s"]:
+        if now["row"] == "check":
+            line["check / solve"] = f"{_number(now, 'part_s') / _number(now, 'cpu_s'):.2g}"
+        if before is not None:
+            line |= {"part before": _seconds(before, "part_s")}
+        line |= {"part now": _seconds(now, "part_s"), "ratio": _ratio(before, now, "part_s")}
+    for moment in EARLY:
+        head = f"gap_{moment:g}s"
+        each = [f"{100 * _number(one, head):.2g} %" for one in (before, now) if one is not None]
+        if now[head]:
+            line[f"gap after {moment:g} s"] = " → ".join(each).replace("nan %", "–")
+    each = [f"{_number(one, 'memory_mb'):,.0f}" for one in (before, now) if one is not None]
+    return line | {"memory in MB": " → ".join(each)}
+
+
+def _growth(rows: list[Row], head: str) -> tuple[list[float], list[float], float]:
+    """Return sizes, values and the exponent of the fitted power; the proven questions only."""
+    points = [
+        (
+            float(row["question"].replace(",", "").replace("|R| = ", "").split()[0]),
+            _number(row, head),
+        )
+        for row in rows
+        if row["status"] == "optimal" and _number(row, head) > 0
+    ]
+    if len(points) < 2:
+        return [], [], math.nan
+    sizes, values = map(list, zip(*points, strict=True))
+    return sizes, values, float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+GROWING = ("mean", "clients", "replicas", "N-1 worst", "p99")
+
+
+def report() -> str:
+    """Return the page from the kept results."""
+    rows, runs = read_rows(RESULTS / "exact_scale.csv"), read_json(RESULTS / "exact_scale.json")
+    parts = [
+        "# Scale, measured",
+        "Written by `python -m benchmarks run exact.scale --write-docs`. *Before* is the build of "
+        "November 28, 2026 (commit 6366ccb9), beside which each question was asked. Times are CPU "
+        f"seconds; a question was interrupted after {LIMIT:g} of them, and had {MEMORY:g} GB. "
+        "Networks break triangles and demand is log-normal with σ = 3, where the line says nothing "
+        "else; social mix, 5 replicas of which 3 vote. Gaps and memory: before → now.",
+        hardware(run["machine"] for run in runs.values()),
+    ]
+    for found in grouped(rows, "row"):
+        each = {(row["question"], row["build"]): row for row in found}
+        lines = [
+            _line(each.get((row["question"], BEFORE)), row) for row in found if row["build"] == NOW
+        ]
+        heads = dict.fromkeys(head for line in lines for head in line)
+        table = lines_table([{head: line.get(head, "–") for head in heads} for line in lines])
+        parts += [f"## {ROW_WORDS[found[0]['row']]}", table]
+    exponents = []
+    for name in GROWING:
+        now = [row for row in rows if row["row"] == name and row["build"] == NOW]
+        old = [row for row in rows if row["row"] == name and row["build"] == BEFORE]
+        fits = [_growth(one, head)[2] for head in ("cpu_s", "memory_mb") for one in (old, now)]
+        named = ("time before", "time now", "memory before", "memory now")
+        cells = ("–" if math.isnan(x) else f"{x:.2f}" for x in fits)
+        exponents.append({"by": ROW_WORDS[name], **dict(zip(named, cells, strict=True))})
+    parts += [
+        "## Growth",
+        "Exponents of fitted powers, of the questions that were proven.",
+        lines_table(exponents),
+        "![Time and memory by size](../figures/exact-scale.png)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def draw() -> None:
+    """Draw time and memory by size."""
+    rows = read_rows(RESULTS / "exact_scale.csv")
+    panels = []
+    for head, label in (("cpu_s", "CPU seconds"), ("memory_mb", "memory in MB")):
+        lines: dict[str, Any] = {}
+        for place, name in enumerate(GROWING):
+            for build, style in ((NOW, "-"), (BEFORE, ":")):
+                found = [row for row in rows if row["row"] == name and row["build"] == build]
+                sizes, values, power = _growth(found, head)
+                shown = f"{name}, {power:.1f}" if build == NOW else f"_{name}"
+                lines[shown] = (sizes, values,
+                                {"ls": style, "marker": ".", "color": COLOURS[place]})  # fmt: skip
+        axes = {"xlabel": "sites (clients, replicas)", "ylabel": f"{label} (dotted: before)"}
+        panels.append(Panel(lines, axes | {"xscale": "log", "yscale": "log"}))
+    save_panels(FIGURE, panels)
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("exact_scale.csv", "exact_scale.json"),
+    page="docs/benchmarks/scale.md",
+    report=report,
+    draw=draw,
+)

@@ -1,1 +1,0 @@
-"""Study: plans of fleets that share capacity."""

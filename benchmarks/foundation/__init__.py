@@ -1,1 +1,0 @@
-"""Study: tiers 1 and 2 on the bundled data sets."""

@@ -1,0 +1,199 @@
+"""A cluster of etcd that runbooks change, as the tests of the export start it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.live.programs import Processes, Servers, awaited, server_name
+from placement.databases import Deployment, Localities, Locality, load_system
+from placement.databases.system import Request, Script, read_deployment
+
+_SYSTEM = load_system("etcd")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """URLs of a server: for its peers, and for clients.
+
+    Attributes
+    ----------
+    peer, client
+        Where others reach it.
+    """
+
+    peer: str
+    client: str
+
+
+class EtcdCluster(Servers):
+    """Servers of etcd.
+
+    Parameters
+    ----------
+    program
+        etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
+    addresses
+        Site -> URLs of its server.
+    folder, processes
+        As :class:`benchmarks.live.programs.Servers` takes them.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        addresses: Mapping[str, Address],
+        processes: Processes,
+    ) -> None:
+        super().__init__(folder, processes)
+        self.program = program
+        self._arguments: dict[str, list[str]] = {}
+        self._learners: set[str] = set()
+        self._starts = 0
+        self._site = {self.name(site): site for site in addresses}
+        self._address = {self.name(site): address for site, address in addresses.items()}
+        self.localities = Localities(
+            tuple(addresses),
+            tuple(
+                Locality(self.name(site), site, {"peer_url": one.peer, "client_url": one.client})
+                for site, one in addresses.items()
+            ),
+        )
+
+    name = staticmethod(server_name)
+
+    def url(self, site: str) -> str:
+        """Return the URL for clients of the server at a site."""
+        return self._address[self.name(site)].client
+
+    @property
+    def urls(self) -> list[str]:
+        """URLs for clients of all servers that run."""
+        return [self._address[name].client for name in self.alive()]
+
+    def request(self) -> Request:
+        """Return the request of an export for the servers of the cluster."""
+        return _SYSTEM.request(self.localities, settings={"max_learners": 1})
+
+    def alive(self) -> list[str]:
+        """Return the names of the servers that run."""
+        return [name for name, process in self.running.items() if process.poll() is None]
+
+    def kill(self, site: str) -> None:
+        """End a server at once."""
+        super().kill(self.name(site))
+
+    def restart(self, site: str) -> None:
+        """Start a server again with the data it had."""
+        self._launch(self.name(site))
+
+    def ask(self, site: str, *arguments: str) -> str | None:
+        """Return the output of etcdctl at a site, or None when the command fails."""
+        return self.output(site, self.program, "etcdctl", "--command-timeout=5s", *arguments)
+
+    def deployment(self) -> Deployment:
+        """Return who votes, who learns and who leads, as the servers say."""
+        texts = (("members.json", self._members()), ("status.json", self._status()))
+        return read_deployment(_SYSTEM, texts, self.request()).deployment
+
+    def becomes(self, goal: Deployment) -> Deployment:
+        """Return a deployment once it is up; a member has no name before its start."""
+        said = _SYSTEM.keeps(goal)
+        return awaited(self.deployment, lambda found: not found.differences(said))
+
+    def carry_out(self, script: Script) -> None:
+        """Carry out the steps of a runbook, each until it succeeds."""
+        document = json.loads(script.text)
+        for step in document["steps"]:
+            program, *arguments = step["argv"]
+            if program == "etcd":
+                self._start(arguments)
+                continue
+            words = [
+                self._identity(word[7:-1]) if word.startswith("<ID of ") else word
+                for word in arguments
+            ]
+            # as the text of the step says: again while members connect or catch up
+            awaited(
+                lambda words=words: self.ask(self._contact(), *words),  # type: ignore[misc]  # a lambda with a default
+                lambda text: text is not None,
+                60,
+            )
+        self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
+        kept = {one["name"] for one in document["members"]}
+        for name in self.running.keys() - kept:  # one that is removed may not hear of it
+            self.processes.stop(self.running.pop(name))
+
+    def _start(self, arguments: Sequence[str]) -> None:
+        name = next(word.split("=", 1)[1] for word in arguments if word.startswith("--name="))
+        self._starts += 1
+        old = self.running.pop(name, None)  # a member that was removed stops by itself
+        if old is not None:
+            old.wait(20)
+        address = self._address[name]
+        self._arguments[name] = [
+            *arguments,
+            f"--data-dir={self.folder}/data{self._starts}",
+            f"--listen-peer-urls={address.peer}",
+            f"--listen-client-urls={address.client}",
+            "--unsafe-no-fsync",
+            "--max-learners=1",
+        ]
+        self._launch(name)
+        if "--initial-cluster-state=existing" in arguments:
+            # A member that asks a peer which has not heard of it yet ends at once: start it again.
+            awaited(lambda: self._answers(name), bool, 60)
+
+    def _answers(self, name: str) -> bool:
+        """Return whether a server answers; one that has ended is started again."""
+        if self.running[name].poll() is not None:
+            self._launch(name)
+        site = self._site[name]
+        return self.ask(site, "--endpoints=" + self.url(site), "endpoint", "status") is not None
+
+    def _launch(self, name: str) -> None:
+        self.running[name] = self.processes.start(
+            [self.program, *self._arguments[name]],
+            self.folder / f"{name}.log",
+        )
+
+    def _identity(self, name: str) -> str:
+        """Return the number of a member; one that has just started has no name yet."""
+
+        def ask() -> str | None:
+            members = json.loads(self._members())["members"]
+            return next((f"{m['ID']:x}" for m in members if m.get("name") == name), None)
+
+        found = awaited(ask, lambda found: found is not None)
+        assert found is not None
+        return found
+
+    def _contact(self) -> str:
+        """Return a site whose server votes and runs."""
+        voters = [name for name in self.alive() if name not in self._learners]
+        assert voters, f"no server runs; their logs: {self.folder}"
+        return self._site[voters[0]]
+
+    def _members(self) -> str:
+        site = self._contact()
+        return self._answered(site, [self.url(site)], "member", "list")
+
+    def _status(self) -> str:
+        return self._answered(self._contact(), self.urls, "endpoint", "status")
+
+    def _answered(self, site: str, urls: Sequence[str], *words: str) -> str:
+        """Return an answer in JSON in which every member that is asked knows its leader."""
+
+        def good(text: str | None) -> bool:
+            if text is None:
+                return False
+            found = json.loads(text)
+            return not isinstance(found, list) or all(one["Status"].get("leader") for one in found)
+
+        contact = "--endpoints=" + ",".join(urls)
+        found = awaited(lambda: self.ask(site, contact, *words, "-w", "json"), good)
+        assert found is not None
+        return found

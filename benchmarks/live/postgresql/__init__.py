@@ -1,1 +1,0 @@
-"""PostgreSQL with synchronous standbys on the network."""

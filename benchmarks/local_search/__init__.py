@@ -1,1 +1,0 @@
-"""Study: gap and run time of local search."""

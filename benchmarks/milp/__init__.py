@@ -1,1 +1,0 @@
-"""Study: how strong the linear relaxations of the two MILPs are."""

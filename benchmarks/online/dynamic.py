@@ -1,0 +1,430 @@
+"""Dynamic replication by votes: placements against the optimum, sketches, and Figures 3 to 7.
+
+    python -m benchmarks run online.dynamic [--seeds 5] [--only table recall …]
+
+Writes benchmarks/results/online_dynamic.json, and the series of the figures beside it as CSV. Parts
+that are not run keep their rows in the file. Figures 3 to 7 of Matri et al. are scaled down; the
+part `protocol` counts stale reads of the write protocol, with all assumptions of its proof and
+without each. Everything is measured in simulated milliseconds of network time except for processor
+times, which say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.result_files import RESULTS, Row, save_csv
+from formulations.online.dynamic.belady_min import most_hits
+from formulations.online.dynamic.copy_prices import solve_lagrangean
+from formulations.online.dynamic.copy_programs import relax, solve_milp
+from heuristics.online.dynamic.caches import NAMES, cache_maker
+from heuristics.online.dynamic.copy_choices import greedy, local_topk, run_votes
+from placement.online import spawn_streams, summarise
+from placement.online.dynamic import (
+    Geography,
+    HotSetWorld,
+    ReplicationProblem,
+    clustered_sites,
+    evaluate,
+    hot_set_world,
+    six_sites,
+)
+from placement.online.dynamic.cache_simulator import accesses, simulate_caches
+from placement.online.dynamic.copy_protocol import ProtocolSettings, simulate_protocol
+from placement.online.dynamic.store_demand import CAUSES, RequestWorkload
+from placement.online.dynamic.vote_counting import (
+    SpaceSaving,
+    merge,
+    most_voted,
+    replicas_conservative,
+    replicas_exact,
+    top,
+)
+from placement.online.dynamic.vote_simulator import VoteSettings, WriteForwarding, simulate
+from placement.online.simulation import zipf
+from placement.support.checks import FloatArray, IntArray
+
+MECHANISM = RESULTS / "online_dynamic_mechanism.csv"
+LATENCY = RESULTS / "online_dynamic_latency.csv"
+OTHER_KEYS = RESULTS / "online_dynamic_other_keys.csv"
+
+# --- placements with known rates, and sketches --------------------------------------------------
+
+CASES = (
+    # geography, objects, k, correlation
+    ("paper", 2000, 60, 0.0),
+    ("paper", 2000, 60, 0.5),
+    ("paper", 2000, 60, 1.0),
+    ("paper", 500, 20, 1.0),
+    ("paper", 5000, 150, 0.5),
+    ("paper", 5000, 150, 1.0),
+    ("clustered", 2000, 60, 0.0),
+    ("clustered", 2000, 60, 0.5),
+    ("clustered", 2000, 60, 1.0),
+)
+_GEOGRAPHIES = {"paper": six_sites, "clustered": clustered_sites}
+
+
+def world_of(geography: Geography, objects: int, correlation: float, seed: int) -> HotSetWorld:
+    """Return the instance of a case: 96 nodes, 12 generators, 3 static copies, Zipf 0.99."""
+    return hot_set_world(geography, objects, spawn_streams(seed, CAUSES), correlation=correlation)
+
+
+def _table(seeds: Sequence[int]) -> Iterator[Row]:
+    """Yield mean read RTTs in ms per case and seed; SystemExit when the exact methods disagree."""
+    for name, objects, k, correlation in CASES:
+        for seed in seeds:
+            world = world_of(_GEOGRAPHIES[name](), objects, correlation, seed)
+            problem = world.problem(k)
+            one, three = run_votes(problem), run_votes(problem, grace=3)
+            best = solve_lagrangean(problem)
+            if best.status != "optimal":
+                raise SystemExit(f"{name} {objects} {correlation} {seed}: gap {best.gap:.1e}")
+            relaxed = None
+            if objects <= 500 or (objects <= 2000 and seed <= 2):
+                plan, relaxed = solve_milp(problem), relax(problem).value
+                if abs(plan.cost - best.cost) > 1e-9 * best.cost or plan.status != "optimal":
+                    raise SystemExit(f"{name} {objects} {correlation} {seed}: two optima")
+            # The optimum with as many copies as the grace period makes, rounded up at each site.
+            room = np.ceil(three.mean_replicas)
+            more = solve_lagrangean(
+                ReplicationProblem(problem.geography, problem.static, problem.reads, room)
+            )
+            yield {
+                "geography": name,
+                "objects": objects,
+                "k": k,
+                "correlation": correlation,
+                "seed": seed,
+                "none": evaluate(problem, problem.none).cost,
+                "votes": one.mean_cost,
+                "votes_last": float(one.cost[-1]),
+                "votes_worst": float(one.cost[one.settled :].max(initial=one.mean_cost)),
+                "period": one.period,
+                "votes_g3": three.mean_cost,
+                "copies_g3": float(three.mean_replicas.mean()),
+                "saved": run_votes(problem, in_ms=True).mean_cost,
+                "local": local_topk(problem).cost,
+                "greedy": greedy(problem).cost,
+                "optimum": best.cost,
+                "bound": best.bound,
+                "relaxation": relaxed,
+                "optimum_at_g3": more.cost,
+            }
+
+
+def _recall(seed: int) -> Iterator[Row]:
+    """Yield how much of the exact top 10 000 of a site its 16 nodes find together.
+
+    Votes of two generators with hot sets of their own in 20 million keys each, keys spread over the
+    nodes by a hash, one merge of all 16 with one truncation.
+    """
+    keys, k, nodes = 20_000_000, 10_000, 16
+    cumulative = np.cumsum(zipf(keys))
+    rng = np.random.default_rng(seed)
+    for votes in (100_000, 1_000_000):
+        # The key of rank r of generator g is r + g · keys: which keys they are does not matter.
+        rank = np.searchsorted(cumulative, rng.random(votes) * cumulative[-1])
+        stream = rank + rng.integers(0, 2, votes) * keys
+        node = (stream.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)) % nodes
+        found, counts = np.unique(stream, return_counts=True)
+        best = found[most_voted(counts, k)]
+        threshold = np.sort(counts)[-k] if len(counts) >= k else 0
+        above = set(found[counts > threshold].tolist())
+        tenth = set(best[: k // 10].tolist())
+        for counters in (625, 2_500, 10_000, 20_000):
+            if votes == 100_000 and counters > k:
+                continue
+            summaries = []
+            for mine in range(nodes):
+                sketch = SpaceSaving(counters)
+                sketch.extend(stream[node == mine].tolist())
+                summaries.append(sketch.summary())
+            listed = set(top(merge(summaries, max(k, counters)), k).tolist())
+            yield {
+                "votes": votes,
+                "counters": counters,
+                "recall": len(listed & set(best.tolist())) / len(best),
+                "strict": len(listed & above) / max(1, len(above)),
+                "top_tenth": len(listed & tenth) / len(tenth),
+                "threshold": int(threshold),
+                "ties": int((counts == threshold).sum()),
+            }
+
+
+def _turnover(seed: int) -> Iterator[Row]:
+    """Yield the share of a site's top 10 000 that is new in the next round, demand unchanged.
+
+    Two hot sets of 20 million keys, nothing but chance between two rounds; counts are exact.
+    """
+    keys, k = 20_000_000, 10_000
+    chances = zipf(keys)
+    cumulative = np.cumsum(chances)
+    rng = np.random.default_rng(seed)
+    for votes in (10**5, 10**6, 10**7, 10**8, 10**9, 10**10):
+        lists = []
+        for _ in range(2):
+            if votes <= 10**7:
+                rank = np.searchsorted(cumulative, rng.random(votes) * cumulative[-1])
+                found, counts = np.unique(
+                    rank + rng.integers(0, 2, votes) * keys, return_counts=True
+                )
+            else:  # beyond rank 200 000 nothing comes near the votes of rank 5000
+                mean = np.tile(chances[:200_000], 2) * votes / 2
+                counts = rng.poisson(mean)
+                found = np.arange(len(counts))
+            lists.append(found[most_voted(counts, k)])
+        yield {
+            "votes": votes,
+            "turnover": 1 - len(np.intersect1d(lists[0], lists[1])) / k,
+            "expected_last": float(chances[k // 2 - 1] * votes / 2),
+        }
+
+
+def _scale() -> Iterator[Row]:
+    """Yield how the Lagrangean relaxation grows, in processor time, with the proven gap."""
+    for objects, k, correlation in (
+        (2_000, 60, 0.5),
+        (20_000, 300, 0.5),
+        (100_000, 1_000, 0.5),
+        (1_000_000, 10_000, 0.5),
+    ):
+        problem = world_of(six_sites(), objects, correlation, 1).problem(k)
+        began = time.process_time()
+        plan = solve_lagrangean(problem)
+        taken = time.process_time() - began
+        began = time.process_time()
+        quick = greedy(problem)
+        yield {
+            "objects": objects,
+            "k": k,
+            "cpu_s": taken,
+            "gap": plan.gap,
+            "status": str(plan.status),
+            "optimum": plan.cost,
+            "greedy": quick.cost,
+            "greedy_cpu_s": time.process_time() - began,
+            "note": plan.notes[0],
+        }
+
+
+# --- Figures 3 to 7 -----------------------------------------------------------------------------
+
+KEYS, K = 40_000, 480
+
+
+def _mechanism() -> Iterator[Row]:
+    """Yield Figures 3 to 5: read-only, one restart every 30 s, all twelve generators."""
+    seed = 1
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    trace = simulate(world, RequestWorkload(seconds=400.0, rate=3000.0), VoteSettings(k=K), seed)
+    drops = []  # share of the identified hot set that each restart removes
+    for restart in trace.restarts:
+        here = int(np.searchsorted(trace.time, restart))
+        drops.append(1 - float(trace.identified[here] / trace.identified[here - 1]))
+    series: dict[str, FloatArray] = {
+        "time": trace.time,
+        "identified": trace.identified,
+        "identified_best": trace.identified_best,
+        "active": trace.active,
+        "correct": trace.correct,
+        "false_positive": trace.false_positive,
+        "false_negative": trace.false_negative,
+        "read_ms": trace.read_ms,
+    }
+    _write_series(MECHANISM, {name: values[::2].tolist() for name, values in series.items()})
+    late = trace.time >= 60
+    yield {
+        "seed": seed,
+        "drops": drops,
+        "identified": float(trace.identified[late].mean()),
+        "identified_best": float(trace.identified_best[late].mean()),
+        "recall": float(trace.recall[4:].mean()),
+        "active": float(trace.active[late].mean()),
+        "least_active": float(trace.active[trace.time >= 12].min()),
+        "correct": float(trace.correct[late].mean()),
+        "false_negative": float(trace.false_negative[late].mean()),
+        "false_negative_peak": float(trace.false_negative[late].max()),
+        "false_positive": float(trace.false_positive[late].mean()),
+        "refreshes": trace.refreshes,
+    }
+
+
+def _write_series(path: Path, columns: Mapping[str, Sequence[float]]) -> None:
+    """Write columns; NaN is an empty cell."""
+    rows = zip(*columns.values(), strict=True)
+    cells = (["" if np.isnan(v) else f"{v:.5g}" for v in row] for row in rows)
+    save_csv(path, list(columns), cells)
+
+
+def _latency_runs(seed: int) -> Iterator[Row]:
+    """Yield Figures 6 and 7: policies at 95/5 and 50/50, the same requests for all."""
+    for share in (0.05, 0.5):
+        workload = RequestWorkload(seconds=300.0, rate=400.0, write_share=share)
+        yield from _policies(workload, seed, WriteForwarding.SITES)
+
+
+def _other_keys_runs(seed: int) -> Iterator[Row]:
+    """Yield Figure 6 as published: 5 % writes, to other keys than are read, which evict nothing."""
+    workload = RequestWorkload(seconds=300.0, rate=400.0, write_share=0.05, write_keys="other")
+    yield from _policies(workload, seed, WriteForwarding.ALL)
+
+
+def _policies(workload: RequestWorkload, seed: int, forwarding: WriteForwarding) -> Iterator[Row]:
+    """Yield all policies on one workload; `forwarding` says for what writes wait with caches.
+
+    "ARC, equal" has as many places as the copies that votes have held at each site.
+    """
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    share = workload.write_share
+    votes = simulate(world, workload, VoteSettings(k=K), seed)
+    held = float(votes.active[votes.time >= 60].mean())
+    row = _row("votes", share, votes.reads, votes.time, votes.read_ms, votes.write_ms)
+    yield {**row, "copies": held}
+
+    def cached(label: str, name: str, room: int, rng: np.random.Generator) -> Row:
+        found = simulate_caches(
+            world, workload, cache_maker(name, rng), room, seed, forwarding=forwarding
+        )
+        row = _row(label, share, found.reads, found.time, found.read_ms, found.write_ms)
+        return {**row, "copies": room, "hits": found.hits}
+
+    yield cached("ARC, equal", "ARC", 16 * round(held / 16), spawn_streams(seed, CAUSES)["policy"])
+    none = simulate_caches(world, workload, None, K, seed, forwarding=WriteForwarding.ALL)
+    yield _row("none", share, none.reads, none.time, none.read_ms, none.write_ms)
+    rng = spawn_streams(seed, CAUSES)["policy"]
+    for name in NAMES:
+        yield cached(name, name, K, rng)
+    streams = accesses(world, workload, seed)
+    best = sum(most_hits(each, K // 16) for each in streams)
+    reads = sum(int((each >= 0).sum()) for each in streams)
+    own = float(np.diag(world.geography.rtt).mean())
+    yield {"policy": "Belady", "write_share": share, "hits": best / reads, "local_ms": own}
+
+
+def _row(
+    policy: str,
+    share: float,
+    reads: tuple[FloatArray, IntArray],
+    time: FloatArray,
+    read_ms: FloatArray,
+    write_ms: FloatArray,
+) -> Row:
+    late = time >= 60  # every policy has warmed up
+    return {
+        "policy": policy,
+        "write_share": share,
+        "read_ms": float(np.nanmean(read_ms[late])),
+        "write_ms": float(np.nanmean(write_ms[late])),
+        "record": asdict(summarise(np.repeat(*reads))),
+        "series": (time, read_ms),
+    }
+
+
+def _grace(seed: int) -> Iterator[Row]:
+    """Yield active copies for g = 1 to 5, and what both formulas make of the turnover at g = 1."""
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    workload = RequestWorkload(seconds=200, rate=1000)
+    turnover = 0.0
+    for grace in (1, 2, 3, 4, 5):
+        trace = simulate(world, workload, VoteSettings(k=K, grace=grace), seed)
+        late = trace.time >= 100
+        lists = len(trace.recall)
+        if grace == 1:
+            # Every copy created replaces one, once the first list is there.
+            turnover = (trace.created / 6 - K) / (lists - 1) / K
+        yield {
+            "grace": grace,
+            "active": float(trace.active[late].mean()),
+            "created": trace.created,
+            "exact": replicas_exact(K, turnover, grace),
+            "conservative": replicas_conservative(K, turnover, grace),
+            "read_ms": float(trace.read_ms[late].mean()),
+        }
+
+
+VARIANTS: dict[str, ProtocolSettings] = {
+    "all assumptions": ProtocolSettings(),
+    "and lost messages, 20 %": ProtocolSettings(loss=0.2),
+    "and lost rounds, 50 %": ProtocolSettings(lost_rounds=0.5),
+    "and clocks off by 5 rounds": ProtocolSettings(skew_ms=500.0),
+    "and restarts of static nodes": ProtocolSettings(restarts=0.5),
+    "messages overtake each other": ProtocolSettings(in_order=False),
+    "writes before the copy are dropped": ProtocolSettings(keep_early=False),
+    "deletions do not name their copy": ProtocolSettings(incarnations=False),
+    "restarts, registrations not persisted": ProtocolSettings(restarts=0.5, persist=False),
+}
+"""Name of each row -> its settings."""
+
+RUNS = 200
+
+
+def _protocol() -> Iterator[Row]:
+    """Yield the sums over 200 seeds of each variant."""
+    for name, settings in VARIANTS.items():
+        runs = [simulate_protocol(settings, seed) for seed in range(RUNS)]
+        found = [run.violations() for run in runs]
+        yield {
+            "variant": name,
+            "runs": RUNS,
+            "reads": sum(each.reads for each in found),
+            "dynamic_reads": sum(run.dynamic_reads for run in runs),
+            "created": sum(run.created for run in runs),
+            "stale": sum(each.stale for each in found),
+            "runs_with_stale": sum(each.stale > 0 for each in found),
+            "behind": sum(run.behind for run in runs),
+        }
+
+
+def _latency(
+    options: argparse.Namespace, of: Callable[[int], Iterator[Row]], path: Path
+) -> Iterator[Row]:
+    """Rows of runs of all policies; the series of the first seed at 5 % writes goes to `path`."""
+    series: dict[str, Sequence[float]] = {}
+    for seed in range(1, min(options.seeds, 2) + 1):
+        for row in of(seed):
+            found = row.pop("series", None)
+            if found is not None and row["write_share"] == 0.05 and seed == 1:
+                # Means over 2 s: at 400 requests per second and generator the rest is noise.
+                series.setdefault("time", found[0][::4].tolist())
+                series[row["policy"]] = np.nanmean(found[1].reshape(-1, 4), axis=1).tolist()
+            yield {"seed": seed, **row}
+    _write_series(path, series)
+
+
+def _seeds(options: argparse.Namespace) -> range:
+    return range(1, options.seeds + 1)
+
+
+EXPERIMENTS = Experiments(
+    "online_dynamic",
+    {
+        "table": lambda options: _table(_seeds(options)),
+        "scale": lambda options: _scale(),
+        "recall": lambda options: _recall(1),
+        "turnover": lambda options: _turnover(1),
+        "mechanism": lambda options: _mechanism(),
+        "grace": lambda options: _grace(1),
+        "latency": lambda options: _latency(options, _latency_runs, LATENCY),
+        "other_keys": lambda options: _latency(options, _other_keys_runs, OTHER_KEYS),
+        "protocol": lambda options: _protocol(),
+    },
+    {"seeds": 5},
+    packages=("numpy", "highspy", "rbloom"),
+    apart=True,
+)
+
+
+DYNAMIC_STUDY = EXPERIMENTS.study(
+    __doc__,
+    page="docs/benchmarks/online_dynamic.md",
+    page_module="benchmarks.online.dynamic_page",
+    series=[path.name for path in (MECHANISM, LATENCY, OTHER_KEYS)],
+)

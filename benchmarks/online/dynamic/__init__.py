@@ -1,1 +1,0 @@
-"""Study: dynamic replication by votes."""

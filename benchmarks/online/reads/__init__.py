@@ -1,1 +1,0 @@
-"""Study: reads from the leader or a majority."""

@@ -1,1 +1,0 @@
-"""Study: replica selection (C3 and its rivals)."""

@@ -1,0 +1,273 @@
+"""The tables and figures of the page of replica selection, from the kept results."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import grouped
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.pictures import Panel, save_panels
+from benchmarks.harness.result_files import existing_rows, read_json
+from benchmarks.online.selection import BIN_MS, BOUNDS, CLOSED, LADDER, PUBLISHED, WIDE
+from benchmarks.online.tables import Rows, mean, means, pick, pivot, spread, table, values
+
+FIGURES = ROOT / "docs" / "figures"
+LOAD_STEP = FIGURES / "online-selection-load-step.png"
+_SHOWN = (10, 500)
+"""Times between two draws of the speeds, ms, that the tables of the page show."""
+
+ABSIM = {
+    (10, "ORA"): (4.6, 19.3), (10, "C3"): (10.8, 39.5), (10, "LOR"): (12.9, 48.0),
+    (10, "RR"): (19.0, 90.2), (500, "ORA"): (24.2, 211.4), (500, "C3"): (32.9, 330.8),
+    (500, "LOR"): (43.6, 333.0), (500, "RR"): (260.1, 1422.9),
+}  # fmt: skip
+"""(T, policy) -> mean and p99 of one run of the authors' own simulator (absim, commit c5d5488)."""
+
+_LADDER = tuple(policy.name for policy in LADDER)
+
+
+def tables() -> dict[str, str]:
+    """Return the tables by their marks on the page."""
+    rows = existing_rows(PUBLISHED.path)
+    bounds, closed = read_json(BOUNDS.path), read_json(CLOSED.path)
+    wide, head = read_json(WIDE.path), read_json(PUBLISHED.path.with_suffix(".json"))
+    left_out = ("C3, no limiter, w = 0", "C3, no limiter, b = 1")
+    far = [row for row in wide["policies"] if row["policy"] not in left_out]
+    skewed = [
+        {**row, "share": f"{100 * float(row['heavy_clients']):g} % of clients"}
+        for row in pick(rows, suite="skew", epoch_ms=100)
+    ]
+    return {
+        "machine": f"Machine: {machine.sentence(head['machine'])}.",
+        "grid": _grid(pick(rows, suite="grid")),
+        "ratios": _ratios(pick(rows, suite="poisson")),
+        "limiter": pivot(
+            pick(rows, suite="limiter", n=150_000), "clients", _mean_refused, "clients:"
+        ),
+        "ablation": _ablation(pick(rows, suite="ablation")),
+        "skew": pivot(skewed, "share", lambda r: f"{mean(r, 'mean'):.1f} ({mean(r, 'p99'):.1f})"),
+        "full size": _full_size(bounds["full size"]),
+        "windows": _windows(bounds["windows"]),
+        "mixes": _mixes(closed["mixes"]),
+        "speeds": _speeds(closed["speeds"]),
+        "load step": table(
+            grouped(closed["load step"], "policy"),
+            ("policy", lambda mine: mine[0]["policy"]),
+            ("operations/s", means("throughput")),
+            *((name, means(name, forms=".1f")) for name in ("p99 before", "p99 after",
+                                                            "worst bin after")),
+        ),
+        "wide area": pivot(
+            far, "utilisation", means("mean", "network", "p99", "nearest"), "utilisation"
+        ),
+    }  # fmt: skip
+
+
+def _grid(rows: Rows) -> str:
+    """Return means of ten seeds, their range, and one run of the authors' simulator."""
+
+    def ranged(mine: Rows, column: str) -> str:
+        found = values(mine, column)
+        return f"{statistics.fmean(found):.1f} ({min(found):.1f}–{max(found):.1f})"
+
+    cells = [
+        (epoch, policy, pick(rows, epoch_ms=epoch, policy=policy))
+        for epoch in _SHOWN
+        for policy in ("ECTF", "ORA", "C3", "LOR", "RR")
+    ]
+
+    def theirs(cell: Any, place: int) -> str:
+        return f"{ABSIM[cell[:2]][place]:.1f}" if cell[:2] in ABSIM else ""
+
+    return table(
+        cells,
+        ("T", lambda cell: cell[0]),
+        ("policy", lambda cell: cell[1]),
+        ("mean", lambda cell: ranged(cell[2], "mean")),
+        ("absim", lambda cell: theirs(cell, 0)),
+        ("p99", lambda cell: ranged(cell[2], "p99")),
+        ("absim", lambda cell: theirs(cell, 1)),
+    )
+
+
+def _ratios(rows: Rows) -> str:
+    def shown(epoch: int, above: str, below: str, column: str) -> str:
+        both = [pick(rows, epoch_ms=epoch, policy=policy) for policy in (above, below)]
+        pairs = zip(*(values(mine, column) for mine in both), strict=True)
+        return spread([a / b for a, b in pairs], 2)
+
+    keys = (("C3", "ORA", "p99"), ("LOR", "C3", "p99"), ("LOR", "C3", "mean"))
+    return table(
+        _SHOWN,
+        ("T", lambda epoch: epoch),
+        *((f"{a}/{b} {c}", lambda epoch, k=(a, b, c): shown(epoch, *k)) for a, b, c in keys),
+    )
+
+
+def _refused(mine: Rows) -> str:
+    tries = sum(values(mine, "tries"))
+    return f"{100 * sum(values(mine, 'refused')) / tries:.3g} %" if tries else ""
+
+
+def _mean_refused(mine: Rows) -> str:
+    refused = _refused(mine)
+    return f"{mean(mine, 'mean'):.1f}" + (f" ({refused})" if refused else "")
+
+
+def _ablation(rows: Rows) -> str:
+    shown = ("C3", "C3, b = 1", "C3, w = 0", "C3, w = 10", "C3, no limiter", "LOR", "WRT", "DS")
+    return table(
+        [pick(rows, policy=policy) for policy in shown],
+        ("policy", lambda mine: mine[0]["policy"]),
+        ("mean", lambda mine: spread(values(mine, "mean"))),
+        ("p99", lambda mine: spread(values(mine, "p99"))),
+        ("refused", _refused),
+    )
+
+
+def _full_size(rows: Rows) -> str:
+    return table(
+        [row for row in rows if row["epoch_ms"] in _SHOWN],
+        ("T", lambda row: f"{row['epoch_ms']:g}"),
+        ("proven bound", lambda row: f"{row['bound']:.3f}"),
+        ("fluid", lambda row: f"{row['fluid']:.3f}"),
+        *((name, lambda row, n=name: f"{row[n + ', no copies']:.2f}") for name in _LADDER),
+        ("ECTF with copies", lambda row: f"{row['ECTF']:.2f}"),
+        ("C3 with copies", lambda row: f"{row['C3']:.2f}"),
+    )
+
+
+def _known(row: Mapping[str, float]) -> dict[str, float]:
+    """The row with its best bound and plans: a policy may be better than a stopped search."""
+    fcfs = min(row["fcfs"], *(row[name] for name in _LADDER))
+    return {**row, "fcfs": fcfs, "any": min(row["any"], fcfs), "bound": row["any bound"]}
+
+
+def _windows(windows: Rows) -> str:
+    names = ("any bound", "any", "fcfs bound", "fcfs", *_LADDER)
+    return table(
+        [[_known(row) for row in windows]],
+        *((name, means(name, forms=".2f")) for name in names),
+        *((f"{name} proven", lambda rows, n=name: sum(bool(row.get(f"{n} proven")) for row in rows))
+          for name in ("any", "fcfs")),
+    )  # fmt: skip
+
+
+def _gain(rows: Rows, slow: Rows) -> str:
+    return f"{100 * (mean(rows, 'throughput') / mean(slow, 'throughput') - 1):+.0f} %"
+
+
+def _mixes(rows: Rows) -> str:
+    def cell(mine: Rows) -> str:
+        slow = pick(rows, mix=mine[0]["mix"], policy="DS")
+        busiest = statistics.fmean(row["busiest"]["max"] for row in mine)
+        return f"{_gain(mine, slow)}, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
+
+    return pivot(rows, "mix", cell)
+
+
+def _speeds(rows: Rows) -> str:
+    def over(factor: float, policy: str) -> str:
+        both = (pick(rows, fluctuation=factor, policy=each) for each in (policy, "DS"))
+        return _gain(*both)
+
+    return table(
+        dict.fromkeys(row["fluctuation"] for row in rows),
+        ("D", lambda factor: f"{factor:g}"),
+        ("C3 over DS", lambda factor: over(factor, "C3")),
+        ("without limiter", lambda factor: over(factor, "C3, no limiter")),
+    )
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+_PANELS = (
+    ("settings", 150, 0.45, 1.0, "150 clients, utilisation 0.45"),
+    ("grid", 150, 0.70, 1.0, "150 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.2, "20 % of clients make 80 % of demand"),
+    ("settings", 300, 0.45, 1.0, "300 clients, utilisation 0.45"),
+    ("settings", 300, 0.70, 1.0, "300 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.02, "2 % of clients make 95 % of demand"),
+)
+
+
+def draw_figures() -> None:
+    """Draw the figures of the page from the kept results."""
+    bounds, rows = read_json(BOUNDS.path), existing_rows(PUBLISHED.path)
+    full, windows = bounds["full size"], [_known(row) for row in bounds["windows"]]
+    epochs = values(full, "epoch_ms")
+    names = ("bound", "any", "fcfs", *_LADDER)
+    lines: dict[str, Any] = {
+        name: (epochs, values(full, f"{name}, no copies"), {"marker": "."}) for name in _LADDER
+    }
+    lines["proven bound"] = (epochs, values(full, "bound"), {"color": "black"})
+    ends = [[pick_end(row[n] for row in windows) for n in names] for pick_end in (min, max)]
+    means_of = [mean(windows, n) for n in names]
+    label = f"mean and range of {len(windows)} windows"
+    logs = {"xscale": "log", "yscale": "log"}
+    save_panels(
+        FIGURES / "online-selection-ladder.png",
+        [
+            Panel(lines, logs | {"xlabel": "T, ms between two draws of the speeds",
+                                 "ylabel": "mean latency, ms", "title": "140,000 reads"}),
+            Panel({label: (names, means_of, {"marker": "o"})},
+                  {"yscale": "log", "ylabel": "mean flow time, ms",
+                   "title": "15 reads of a warm system"},
+                  bands={label: (ends[0], ends[1])}),
+        ],
+        height=4.2,
+    )  # fmt: skip
+    save_panels(
+        FIGURES / "online-selection-epochs.png",
+        [_epochs(rows, *panel) for panel in _PANELS],
+        columns=3,
+    )
+    draw_load_step(read_json(CLOSED.path)["load step"])
+
+
+def _epochs(
+    rows: Rows, suite: str, clients: int, utilisation: float, heavy: float, title: str
+) -> Panel:
+    """Mean and range over the seeds of the p99 against T."""
+    lines: dict[str, Any] = {}
+    bands = {}
+    for policy in ("RR", "LOR", "C3", "ORA"):
+        mine = pick(rows, suite=suite, clients=clients, utilisation=utilisation,
+                    heavy_clients=heavy, policy=policy)  # fmt: skip
+        times = sorted({float(row["epoch_ms"]) for row in mine})
+        found = [values(pick(mine, epoch_ms=time), "p99") for time in times]
+        lines[policy] = (times, [statistics.fmean(each) for each in found], {"marker": "."})
+        bands[policy] = ([min(each) for each in found], [max(each) for each in found])
+    axes = {"xscale": "log", "yscale": "log", "title": title, "ylim": (10, 2000),
+            "xlabel": "T, ms", "ylabel": "p99 of reads, ms"}  # fmt: skip
+    return Panel(lines, axes, bands=bands)
+
+
+def draw_load_step(rows: Rows, path: Path = LOAD_STEP) -> None:
+    """Draw median and p99 of reads over time while 40 generators join, for the first seed.
+
+    Parameters
+    ----------
+    rows
+        Rows of the load step; those with a time line are drawn, without duplicates of reads.
+    path
+        Where the picture goes.
+    """
+    drawn = [row for row in rows if "p99 line" in row and "hedged" not in row["policy"]]
+
+    def panel(key: str, label: str) -> Panel:
+        lines: dict[str, Any] = {}
+        for row in drawn:
+            found = row[key][:-1]  # the last bin is not full
+            times = [BIN_MS * place / 1000 for place in range(len(found))]
+            lines[row["policy"]] = (times, found, {})
+        axes = {"xlabel": "time, s", "ylabel": label, "ylim": (0, None)}
+        return Panel(lines, axes, {"40 generators join": drawn[0]["joins_ms"] / 1000})
+
+    save_panels(
+        path, [panel("median", "median of reads, ms"), panel("p99 line", "p99 of reads, ms")]
+    )

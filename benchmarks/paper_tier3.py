@@ -1,0 +1,524 @@
+"""Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on public instances.
+
+    python -m benchmarks run paper_tier3 [--seeds 4] [--sigma 1.2 2 3] [--only 8 9 10 11]
+
+The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
+better of them come to the optimum, which of the two wins where, and how fast more replicas stop
+helping. Ours are 27-site networks with measured and modelled RTTs
+(:mod:`benchmarks.harness.tier3_worlds`); the optimum is that of method ``exact``, proven for every
+problem (a problem without proof would be counted).
+
+The clients are the sites themselves, or the 60 cities of ``world27``. ``--sigma`` says how much the
+demand is concentrated: the standard deviation of the logarithm of a client's demand, one or
+several. The paper keeps the failure diversity of each database; so every problem is solved twice,
+without rules and with the diversity that a deployment of today has
+(:func:`placement.feasibility.kept_diversity.kept_diversity`): that of ``max-diversity``, the rule
+by which CockroachDB spreads replicas. Each combination of clients, sigma and diversity has its own
+lines in every table.
+
+The study also shows what each further replica brings on ``world27`` and ``azure``
+(:mod:`benchmarks.paper_tier3`).
+
+Written: one CSV row per problem and method, a JSON summary with the machine, and one picture
+per figure. Ratios are means over problems, as in the
+paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import placement
+from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
+from benchmarks.harness.doc_pages import grouped, markdown_table
+from benchmarks.harness.machine import ROOT, sentence
+from benchmarks.harness.pictures import Panel, save_panels
+from benchmarks.harness.result_files import (
+    RESULTS,
+    Row,
+    add_results,
+    read_json,
+    save_json,
+    save_rows,
+)
+from benchmarks.harness.study import Study
+from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
+from placement import Instance, Problem
+from placement.errors import MissingDependencyError
+from placement.feasibility.kept_diversity import kept_diversity
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
+from placement.support.status import Status
+from placement.text import table as text_table
+from placement.workloads import mix_shares
+
+FIGURES_HERE = ROOT / "docs" / "figures"
+
+# --- reduction of the mean latency by each further replica --------------------------------------
+
+DATA_SETS = ("world27", "azure")
+MIXES = ("social", "cache")
+RATIOS = (1.0, 0.7, 0.5)
+STEPS = 7
+"""Numbers of replicas per line, from |V| on."""
+
+
+def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Instance:
+    """Return an instance of weak reads only, with demand that falls from client to client.
+
+    Parameters
+    ----------
+    base
+        Where the sites, the clients and the RTTs come from.
+    ratio
+        Demand of a client over the demand of the client before it; 1 spreads it evenly.
+    rng
+        Source of the order of the clients.
+    """
+    clients = len(base.clients)
+    weight: FloatArray = ratio ** rng.permutation(clients).astype(np.float64)
+    counts = np.zeros((clients, len(STANDARD_OPERATIONS)))
+    counts[:, 0] = np.round(1e9 * weight / weight.sum())
+    return Instance(
+        sites=base.sites,
+        clients=base.clients,
+        client_rtt=base.client_rtt,
+        site_rtt=base.site_rtt,
+        counts=counts,
+        operations=STANDARD_OPERATIONS,
+        name=f"{base.name}, weak reads, ratio {ratio:g}",
+    )
+
+
+def _line(instances: list[Instance], voters: int) -> dict[str, object]:
+    """Return the mean latency by |R|, averaged over instances, and the gains in per cent."""
+    sizes = range(voters, voters + STEPS)
+    tables = [placement.sweep(instance, replicas=sizes, voters=voters) for instance in instances]
+    mean = np.mean([table["mean_latency"].to_numpy(dtype=float) for table in tables], axis=0)
+    return {
+        "proven": bool(all((table["status"] == "optimal").all() for table in tables)),
+        "mean ms": {str(size): round(float(ms), 2) for size, ms in zip(sizes, mean, strict=True)},
+        "gain %": {
+            str(size): round(float(gain), 1)
+            for size, gain in zip(sizes[1:], 100 * (1 - mean[1:] / mean[:-1]), strict=True)
+        },
+    }
+
+
+def gains(seeds: int) -> list[dict[str, object]]:
+    """Return one line for each data set, demand and |V|.
+
+    Parameters
+    ----------
+    seeds
+        Orders of the clients for each ratio; a line is the mean over them.
+    """
+    lines: list[dict[str, object]] = []
+    for name in DATA_SETS:
+        try:
+            demands = {f"its own, mix {mix}": [placement.load(name, mix=mix)] for mix in MIXES}
+        except MissingDependencyError:
+            continue
+        base = placement.load(name)
+        for ratio in RATIOS:
+            demands[f"weak reads, ratio {ratio:g}"] = [
+                concentrated(base, ratio, np.random.default_rng(seed)) for seed in range(seeds)
+            ]
+        lines += [
+            {"data set": name, "demand": demand, "voters": voters, **_line(instances, voters)}
+            for demand, instances in demands.items()
+            for voters in (1, 3)
+        ]
+    return lines
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+Lines = Sequence[Mapping[str, Any]]
+
+
+def pivot(lines: Lines, across: str, methods: Sequence[str]) -> str:
+    """Return a Markdown table with a row per demand and method, and a column per value of `across`.
+
+    Of more than five columns every second is shown.
+    """
+    columns = sorted({line[across] for line in lines}, key=lambda x: float(str(x).split()[0]))
+    columns = columns[1::2] if len(columns) > 5 else columns
+    rows: list[list[object]] = []
+    for mine in grouped(map(dict, lines), "clients", "sigma"):
+        inside = {line[across]: line for line in mine}
+        for method in methods:
+            numbers = [f"{inside[x][method]:.1f}" if x in inside else "–" for x in columns]
+            rows.append([mine[0]["clients"], mine[0]["sigma"], f"`{method}`", *numbers])
+    return markdown_table(["clients", "sigma", "method", *map(str, columns)], rows)
+
+
+def _shown(figure: int, lines: Lines) -> Lines:
+    """Return the lines without rules of diversity that a figure shows."""
+    return [
+        line
+        for line in lines
+        if line["diversity"] == "free"
+        and (figure != 8 or (line["voters"], line["databases"]) == (3, "read-heavy mixes"))
+    ]
+
+
+def tables(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tables of the page from benchmarks/results/paper_tier3.json.
+
+    They show the least and the largest sigma.
+    """
+    ends = min(summary["sigma"]), max(summary["sigma"])
+    found = {"machine": f"{sentence(summary['machine'])}."}
+    for figure, (across, methods, *_) in AXES.items():
+        part = summary[f"figure {figure}"]
+        lines = [x for x in _shown(figure, part["table"]) if x["sigma"] in ends]
+        found[f"figure {figure}"] = (
+            f"{pivot(lines, across, methods)}\n\n{part['problems']} problems, "
+            f"{part['not proven']} without a proven optimum."
+        )
+    rows = [x for x in summary["each replica"]
+            if x["voters"] == 3 and x["demand"] != "weak reads, ratio 0.7"]  # fmt: skip
+    body = []
+    for row in rows:
+        first, *more = row["mean ms"].values()
+        pairs = zip(more, row["gain %"].values(), strict=True)
+        cells = [f"{ms:.1f} ({gain:.0f})" for ms, gain in pairs]
+        body.append([f"`{row['data set']}`", row["demand"], f"{first:.1f}", *cells])
+    heads = ["data set", "demand", "\\|R\\| = 3", *(f"+ {more}" for more in range(1, STEPS))]
+    found["each replica"] = markdown_table(heads, body)
+    return found
+
+
+def draw() -> None:
+    """Draw the figures from the kept results: plans without rules of diversity."""
+    for figure, (across, methods, x, y) in AXES.items():
+        lines = _shown(figure, read_json(RESULTS / "paper_tier3.json")[f"figure {figure}"]["table"])
+        panels = []
+        for mine in grouped(map(dict, lines), "clients", "sigma"):
+            shown: dict[str, Any] = {
+                method: ([line[across] for line in mine], [line[method] for line in mine],
+                         {"marker": "."})
+                for method in methods
+            }  # fmt: skip
+            where = f"clients: {mine[0]['clients']}, sigma {mine[0]['sigma']:g}"
+            axes = {"title": where, "xlabel": x, "ylabel": y}
+            if across == "share":
+                shown = {name: ([str(v).split()[0] for v in xs], ys, style)
+                         for name, (xs, ys, style) in shown.items()}  # fmt: skip
+            panels.append(Panel(shown, axes))
+        save_panels(FIGURES_HERE / f"tier3_figure_{figure}.png", panels, columns=3)
+
+
+METHODS = ("kq", "qk", "best-of", "local-search")
+READ_HEAVY = ("cache", "social", "configuration")
+USED = ("modelled", "aws-2025", "azure-2025", "world27")
+SIGMAS = (SIGMA, 2.0, 3.0)
+BUCKETS = tuple(range(5, 100, 10))
+"""Midpoints of the buckets of a share, per cent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Result of one method on one problem.
+
+    `x` is the value on the axis of the figure: |R| (8, 11), the share of transactions (9) or of
+    weak reads (10) in per cent. `optimum` is the reference of `objective`: of the problem, or
+    for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is,
+    `diversity` whether that of a present deployment is "kept" or the plan is "free" of rules.
+    """
+
+    figure: int
+    network: str
+    workload: str
+    seed: int
+    replicas: int
+    voters: int
+    x: float
+    sigma: float
+    diversity: str = "free"
+    method: str = ""
+    objective: float = float("nan")
+    optimum: float = float("nan")
+    proven: bool = False
+    seconds: float = float("nan")
+
+    @property
+    def clients(self) -> str:
+        """Clients of the problem."""
+        return "cities" if self.network in BUNDLED else "sites"
+
+
+def kept(problem: Problem) -> Problem:
+    """Return a problem with the diversity that a present deployment of as many voters has.
+
+    The replicas of that deployment are its voters, so that the rules for voters imply those for
+    replicas where no two voters share a domain; the other rules for replicas are left out.
+    """
+    voters = problem.rules.voters
+    asked = Problem(problem.instance, replicas=voters, voters=voters)
+    today = run(load_method("max-diversity"), asked, Options())
+    rules = kept_diversity(problem.instance, today.voters, today.replicas)
+    return problem.replace(diversity=[rule for rule in rules if rule.role == "voters"])
+
+
+def solved(problem: Problem, about: Point) -> Iterator[Point]:
+    """Yield a row for each method on a problem without and with the diversity of today."""
+    yield from _solved(problem, about)
+    if problem.instance.domains:
+        yield from _solved(kept(problem), dataclasses.replace(about, diversity="kept"))
+
+
+def _solved(problem: Problem, about: Point) -> Iterator[Point]:
+    """Yield a row for each method on a problem, beside the proven optimum.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    about
+        What figure, network, workload, seed, size and x it belongs to.
+    """
+    best = run(load_method("exact"), problem, Options(time_limit=120.0))
+    about = dataclasses.replace(
+        about,
+        method="exact",
+        objective=best.objective,
+        optimum=best.objective,
+        proven=best.status is Status.OPTIMAL,
+        seconds=round(best.seconds, 6),
+    )
+    yield about
+    for name in METHODS:
+        plan = run(load_method(name), problem, Options())
+        yield dataclasses.replace(
+            about, method=name, objective=plan.objective, seconds=round(plan.seconds, 6)
+        )
+
+
+def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+    """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
+    for world in worlds(seeds, USED, sigma=sigma, latency=latency):
+        for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
+            for size in sizes:
+                problem = Problem(world.instance, replicas=size, voters=voters)
+                about = Point(8, world.network, world.mix, world.seed, size, voters, size, sigma)
+                yield from solved(problem, about)
+
+
+def _by_share(
+    figure: int,
+    seeds: Sequence[int],
+    sigma: float,
+    latency: Path | None,
+    base: str,
+    raised: tuple[int, ...],
+) -> Iterator[Point]:
+    """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
+    shares = mix_shares(base)
+    inside = np.zeros(5, dtype=bool)
+    inside[list(raised)] = True
+    up = np.where(inside, shares, 0) / shares[inside].sum()
+    down = np.where(inside, 0, shares) / shares[~inside].sum()
+    for network in USED:
+        for bucket in BUCKETS:
+            for seed in seeds:
+                rng = np.random.default_rng([figure, bucket, seed, number_of(network)])
+                share = (bucket + rng.uniform(-5, 5)) / 100
+                mix = share * up + (1 - share) * down
+                name = f"{network}, {base} at {bucket} %"
+                instance = instance_on(network, mix, rng, name, sigma=sigma, latency=latency)
+                if instance is not None:
+                    problem = Problem(instance, replicas=7, voters=5)
+                    x = round(100 * issued(instance, raised), 4)
+                    yield from solved(problem, Point(figure, network, base, seed, 7, 5, x, sigma))
+
+
+def issued(instance: Instance, operations: Sequence[int]) -> float:
+    """Share of some operations among all that an instance issues."""
+    counts: FloatArray = instance.counts.sum(axis=(0, 1))
+    return float(counts[list(operations)].sum() / counts.sum())
+
+
+def figure_9(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+    """QK against KQ by the share of transactions; the rest is the read mix of `social`."""
+    yield from _by_share(9, seeds, sigma, latency, "social", (3, 4))
+
+
+def figure_10(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+    """KQ against QK by the share of weak reads; the rest is the mix of `sessions`."""
+    yield from _by_share(10, seeds, sigma, latency, "sessions", (0,))
+
+
+def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+    """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
+    for world in worlds(seeds, USED, READ_HEAVY, sigma, latency):
+        rows: list[Point] = []
+        for size in range(4, 14):
+            problem = Problem(world.instance, replicas=size, voters=3)
+            about = Point(11, world.network, world.mix, world.seed, size, 3, size, sigma)
+            rows.extend(solved(problem, about))
+        last = {r.diversity: r for r in rows if r.method == "exact" and r.replicas == 13}
+        for row in rows:
+            most = last[row.diversity]
+            yield dataclasses.replace(row, optimum=most.optimum, proven=row.proven and most.proven)
+
+
+FIGURES: dict[int, Callable[[Sequence[int], float, Path | None], Iterator[Point]]] = {
+    8: figure_8,
+    9: figure_9,
+    10: figure_10,
+    11: figure_11,
+}
+
+# --- summaries
+
+
+def _frame(rows: Sequence[Point]) -> pd.DataFrame:
+    return pd.DataFrame([dataclasses.asdict(row) for row in rows])
+
+
+def summary_8(rows: Sequence[Point]) -> list[Row]:
+    """Mean of optimum over objective by |V|, |R| and method: all mixes, and the read-heavy ones."""
+    table: list[Row] = []
+    frame = _frame(rows)
+    frame["share"] = 100 * frame["optimum"] / frame["objective"]
+    for (voters, size), part in frame.groupby(["voters", "replicas"]):
+        heavy = part[part["workload"].isin(READ_HEAVY)]
+        for label, chosen in (("all nine mixes", part), ("read-heavy mixes", heavy)):
+            means = chosen.groupby("method")["share"].mean().round(2)
+            line: Row = {"voters": voters, "replicas": size, "databases": label}
+            table.append(line | {method: means.get(method) for method in METHODS})
+    return table
+
+
+def summary_share(rows: Sequence[Point]) -> list[Row]:
+    """Mean speed-up of QK over KQ and of KQ over QK, in per cent, by bucket of the share."""
+    table: list[Row] = []
+    for bucket in BUCKETS:
+        inside = [row for row in rows if abs(row.x - bucket) <= 5]
+        kq, qk = (
+            np.array([row.objective for row in inside if row.method == method])
+            for method in ("kq", "qk")
+        )
+        if kq.size:
+            table.append(
+                {
+                    "share": f"{bucket - 5} to {bucket + 5} %",
+                    "problems": int(kq.size),
+                    "qk over kq": round(float((100 * (kq / qk - 1)).mean()), 2),
+                    "kq over qk": round(float((100 * (qk / kq - 1)).mean()), 2),
+                }
+            )
+    return table
+
+
+def summary_11(rows: Sequence[Point]) -> list[Row]:
+    """Mean slowdown in per cent against the optimum with 13 replicas."""
+    frame = _frame(rows)
+    frame["slow"] = 100 * (frame["objective"] / frame["optimum"] - 1)
+    means = frame.groupby(["replicas", "method"])["slow"].mean().round(2)
+    return [
+        {"replicas": size, **{name: float(means[size, name]) for name in (*METHODS, "exact")}}
+        for size in sorted({row.replicas for row in rows})
+    ]
+
+
+SUMMARIES: dict[int, Callable[[Sequence[Point]], list[Row]]] = {
+    8: summary_8,
+    9: summary_share,
+    10: summary_share,
+    11: summary_11,
+}
+
+
+def by_demand(rows: Sequence[Point], summary: Callable[[Sequence[Point]], list[Row]]) -> list[Row]:
+    """Summarise the problems of each kind of clients and each sigma by themselves."""
+    groups = {(row.clients, row.sigma, row.diversity) for row in rows}
+    return [
+        {"clients": key[0], "sigma": key[1], "diversity": key[2], **line}
+        for key in sorted(groups, key=lambda key: (key[0] != "sites", key[2] != "free", key[1]))
+        for line in summary([r for r in rows if (r.clients, r.sigma, r.diversity) == key])
+    ]
+
+
+AXES: dict[int, tuple[str, tuple[str, ...], str, str]] = {
+    8: ("replicas", ("kq", "qk", "best-of"), "replicas |R|, |V| = 3",
+        "optimum in per cent of the score"),
+    9: ("share", ("qk over kq",), "share of transactions, from, per cent",
+        "KQ slower than QK, per cent"),
+    10: ("share", ("kq over qk",), "share of weak reads, from, per cent",
+         "QK slower than KQ, per cent"),
+    11: ("replicas", ("kq", "qk", "exact"), "replicas |R|, |V| = 3",
+         "slower than 13 replicas, per cent"),
+}  # fmt: skip
+"""Figure -> the column of its x, its lines, and the names of its axes."""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_folder(parser, "latency")
+    parser.add_argument("--seeds", type=int, default=4, help="instances per network and workload")
+    parser.add_argument(
+        "--sigma",
+        type=float,
+        nargs="+",
+        default=[*SIGMAS],
+        help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
+    )
+    parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
+    add_results(parser)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
+    summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
+    summary["sigma"] = asked.sigma
+    everything: list[Point] = []
+    for figure in asked.only:
+        started = time.perf_counter()
+        seeds = range(asked.seeds)
+        rows = [
+            row for sigma in asked.sigma for row in FIGURES[figure](seeds, sigma, asked.latency)
+        ]
+        everything.extend(rows)
+        table = by_demand(rows, SUMMARIES[figure])
+        problems = sum(row.method == "exact" for row in rows)
+        open_ = sum(row.method == "exact" and not row.proven for row in rows)
+        summary[f"figure {figure}"] = {
+            "problems": problems,
+            "not proven": open_,
+            "networks": sorted({row.network for row in rows}),
+            "table": table,
+        }
+        print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
+        cells = [[str(cell) for cell in line.values()] for line in table]
+        print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
+        print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    summary["each replica"] = gains(asked.seeds)
+    save_rows(asked.results / "paper_tier3.csv", everything)
+    save_json(asked.results / "paper_tier3.json", summary)
+    return int(any(not row.proven for row in everything))
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("paper_tier3.csv", "paper_tier3.json"),
+    page="docs/benchmarks/paper_tier3.md",
+    report=lambda: tables(read_json(RESULTS / "paper_tier3.json")),
+    draw=draw,
+)

@@ -1,1 +1,0 @@
-"""Study: the tier-3 figures of the source paper."""

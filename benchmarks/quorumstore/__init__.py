@@ -1,1 +1,0 @@
-"""Study: run time of quorum-store placement."""

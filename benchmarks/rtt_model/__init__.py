@@ -1,1 +1,0 @@
-"""Study: how well modelled RTTs stand for measured ones."""

@@ -1,1 +1,0 @@
-"""Study: percentiles of the latency."""

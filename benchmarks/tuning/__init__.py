@@ -1,1 +1,0 @@
-"""Study: time and result of searches with each of their tuning constants changed."""

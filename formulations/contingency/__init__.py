@@ -1,1 +1,0 @@
-"""Exact methods for leader-based placement under the loss of sites."""

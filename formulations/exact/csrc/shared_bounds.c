@@ -1,0 +1,348 @@
+/* Bounds of many leaders together, from the multipliers of one of them, in O(sites (clients log clients + leaders)).
+ *
+ * ../certificate_events.py has the lemma. Let s be the site that serves client c under the leader whose multipliers u are
+ * given, k. Under leader l the multiplier is u_c + B_c (d(s, l) - d(s, k)), and with t = d(j, l) - d(s, l) + d(s, k)
+ *
+ *     cost at j - multiplier = B_c t - (u_c - A_c d(c, j)).
+ *
+ * So the part of rho_j that the clients of s add is one function of the number t, for all leaders:
+ * F(t) = sum of min(0, B_c t - (u_c - A_c d(c, j))), with a break at t = (u_c - A_c d(c, j)) / B_c for each client. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#define MOST_INTERVALS 256 /* intervals of t */
+
+/* Clients by the site that serves them, in one block of memory. */
+typedef struct {
+    int groups, listed;        /* sites that serve; leaders */
+    int *site, *start;         /* groups, groups + 1 */
+    int *client;               /* clients, group by group */
+    double *near, *relay, *u;  /* A, B, u of these */
+    double *weight;            /* groups: sum of B */
+    double *moved;             /* groups x listed: d(s, l) - d(s, k) */
+    double *away;              /* listed: t of a site and a group */
+    double *to;                /* listed: d(j, l) of a site */
+    double slope[MOST_INTERVALS], level[MOST_INTERVALS]; /* sums of B and of u - A d over the breaks of each interval of t */
+    double value[MOST_INTERVALS + 1]; /* F at the ends of the intervals */
+    double *rho;               /* ROWS x listed: of some sites */
+    const double *given;       /* clients: u */
+    double *cut;               /* padded: u of a leader */
+    int *group;                /* clients: place of the serving site */
+    unsigned char *evaluated;  /* sites */
+} shared_work;
+
+#define SITES_AT_ONCE 32  /* sites that are evaluated before the next inner minimum */
+#define MOST_LOOKS 4       /* times that a leader is looked at whom the multipliers cannot close ... */
+#define SHARED_NEAR 1e-3   /* ... or fewer, where his bound comes so near to what they can reach */
+#define ROWS 8             /* sites whose rho is written to the rows of the leaders at once */
+
+static void *part_of(char **at, size_t bytes)
+{
+    void *part = *at;
+    *at += (bytes + 15) / 16 * 16;
+    return part;
+}
+
+/* Lay out the memory from `at`; the sum of all parts when `at` is NULL. */
+static size_t lay_out(shared_work *w, char *at, const problem *p, size_t groups, size_t listed)
+{
+    size_t clients = (size_t)p->clients, sites = (size_t)p->sites, padded = (size_t)p->padded;
+    char *begin = at;
+    w->site = part_of(&at, groups * sizeof(int));
+    w->start = part_of(&at, (groups + 1) * sizeof(int));
+    w->client = part_of(&at, clients * sizeof(int));
+    w->group = part_of(&at, clients * sizeof(int));
+    w->evaluated = part_of(&at, sites);
+    w->cut = part_of(&at, padded * 8);
+    w->near = part_of(&at, clients * 8);
+    w->relay = part_of(&at, clients * 8);
+    w->u = part_of(&at, clients * 8);
+    w->weight = part_of(&at, groups * 8);
+    w->moved = part_of(&at, groups * listed * 8);
+    w->away = part_of(&at, listed * 8);
+    w->to = part_of(&at, (listed + groups) * 8);
+    w->rho = part_of(&at, ROWS * listed * 8);
+    return (size_t)(at - begin);
+}
+
+/* Write the cheapest of some sites for each client, under the leader whose costs are in the view. */
+static void serve_clients(const context *x, const int *set, int count, int *serving)
+{
+    size_t width = (size_t)x->p.padded;
+    for (size_t c = 0; c < (size_t)x->p.clients; c++) {
+        int best = set[0];
+        for (int i = 1; i < count; i++)
+            if (x->view.costs[(size_t)set[i] * width + c] < x->view.costs[(size_t)best * width + c])
+                best = set[i];
+        serving[c] = best;
+    }
+}
+
+static double relay_to(const problem *p, int site, int leader)
+{
+    return site == leader ? 0.0 : p->site_rtt[(size_t)site * (size_t)p->sites + (size_t)leader];
+}
+
+/* Sort the clients by the site that serves them, one of `set`. */
+static void group_clients(const context *x, shared_work *w, const int *set, int count, const int *serving, const double *u,
+                          int reference, const int *leader)
+{
+    const problem *p = &x->p;
+    int at = 0;
+    w->groups = 0;
+    for (int i = 0; i < count; i++) {
+        double *moved = w->moved + (size_t)w->groups * (size_t)w->listed, weight = 0.0;
+        w->start[w->groups] = at;
+        for (int c = 0; c < p->clients; c++)
+            if (serving[c] == set[i]) {
+                w->client[at] = c;
+                w->group[c] = w->groups;
+                w->near[at] = p->near_weight[c];
+                w->relay[at] = p->relay_weight[c];
+                w->u[at++] = u[c];
+                weight += p->relay_weight[c];
+            }
+        if (at == w->start[w->groups])
+            continue;
+        for (int k = 0; k < w->listed; k++)
+            moved[k] = relay_to(p, set[i], leader[k]) - relay_to(p, set[i], reference);
+        w->weight[w->groups] = weight;
+        w->site[w->groups++] = set[i];
+    }
+    w->start[w->groups] = at;
+}
+
+/* t of a site and a group under each leader, and the range of all. */
+VECTORISED static void find_away(const double *to, const double *moved, int n, double *away, double *least, double *most)
+{
+    double low = BIG, high = -BIG;
+    for (int k = 0; k < n; k++) {
+        double t = to[k] - moved[k];
+        away[k] = t;
+        low = t < low ? t : low;
+        high = t > high ? t : high;
+    }
+    *least = low;
+    *most = high;
+}
+
+/* rho[k] += the function with these values at the ends of equal intervals, linear in between. */
+VECTORISED static void add_chords(const double *away, int n, double least, double scale, int intervals, const double *value,
+                                  double *rho)
+{
+    for (int k = 0; k < n; k++) {
+        double place = (away[k] - least) * scale;
+        int i = (int)place;
+        i = i < intervals ? i : intervals - 1;
+        rho[k] += value[i] + (place - i) * (value[i + 1] - value[i]);
+    }
+}
+
+VECTORISED static void add_line(const double *away, int n, double slope, double level, double *rho)
+{
+    for (int k = 0; k < n; k++)
+        rho[k] += slope * away[k] - level;
+}
+
+/* Add F of one group and site to rho of every listed leader, or a little less: F is concave, so it is nowhere below its chords.
+ * The sum of the absolute values of its terms is returned. */
+static double add_group(const problem *p, shared_work *w, int group, int site, double *rho)
+{
+    const double *rtt = p->rtt + (size_t)site * (size_t)p->padded;
+    double least, most, slope = 0.0, level = 0.0, size = 0.0;
+    int breaks = 0, intervals = MOST_INTERVALS;
+    find_away(w->to, w->moved + (size_t)group * (size_t)w->listed, w->listed, w->away, &least, &most);
+    double farthest = fabs(least) > fabs(most) ? fabs(least) : fabs(most), scale = intervals / (most - least);
+    for (int i = w->start[group]; i < w->start[group + 1]; i++) {
+        double saved = w->u[i] - w->near[i] * rtt[w->client[i]], relay = w->relay[i];
+        if (saved <= relay * least)
+            continue; /* under no leader cheaper than its multiplier */
+        size += relay * farthest + fabs(saved);
+        if (saved >= relay * most) { /* under each */
+            slope += relay;
+            level += saved;
+            continue;
+        }
+        if (!breaks++) {
+            memset(w->slope, 0, MOST_INTERVALS * sizeof(double));
+            memset(w->level, 0, MOST_INTERVALS * sizeof(double));
+        }
+        int at = (int)((saved / relay - least) * scale);
+        at = at < 0 ? 0 : at < intervals ? at : intervals - 1;
+        w->slope[at] += relay;
+        w->level[at] += saved;
+    }
+    if (!breaks) {
+        if (size > 0.0)
+            add_line(w->away, w->listed, slope, level, rho);
+        return size;
+    }
+    for (int b = intervals; b >= 0; b--) { /* a break within an interval counts at its beginning */
+        w->value[b] = slope * (least + b / scale) - level;
+        if (b) {
+            slope += w->slope[b - 1];
+            level += w->level[b - 1];
+        }
+    }
+    add_chords(w->away, w->listed, least, scale, intervals, w->value, rho);
+    return size;
+}
+
+/* The sum of rho of the cheapest sites beside the leader, `low` to `high` of them; BIG: there are too few. */
+static double cheapest_sites(context *x, const double *rho, int leader, int low, int high)
+{
+    const problem *p = &x->p;
+    double *key = x->inner.rho, sum = 0.0;
+    int n = 0, *chosen = x->scratch.pick;
+    for (int s = 0; s < p->sites; s++)
+        if (p->may_hold[s] && s != leader)
+            key[n++] = rho[s];
+    int found = smallest(key, n, high < n ? high : n, chosen);
+    for (int i = 0; i < found && (i < low || key[chosen[i]] < 0.0); i++)
+        sum += key[chosen[i]];
+    return found < low ? BIG : sum;
+}
+
+/* Replace rho of a site by its value at the multipliers that are cut. */
+static void evaluate_site(context *x, shared_work *w, int leader, int site)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites, at = (size_t)leader * S + (size_t)site;
+    x->memory.rho[at] = reduced_cost_from_rtts(p->rtt + (size_t)site * (size_t)p->padded, p->near_weight, p->relay_weight,
+                                               relay_to(p, site, leader), w->cut, p->padded);
+    if (p->price)
+        x->memory.rho[at] += p->price[at];
+    w->evaluated[site] = 1;
+    x->effort.work += 0.3 * p->padded;
+}
+
+/* The bound of a leader whose rho in memory are lower bounds: with its multipliers cut to the cost at the leader, where that
+ * serves a client. What the inner minimum selects is evaluated until it selects nothing else: the others lower no bound. */
+static double bound_at_cut(context *x, shared_work *w, int leader, const double *moved)
+{
+    const problem *p = &x->p;
+    const double *rtt = p->rtt + (size_t)leader * (size_t)p->padded;
+    int count, open, looks = 0, next[SITES_AT_ONCE];
+    for (int c = 0; c < p->clients; c++) {
+        double fixed = p->near_weight[c] * rtt[c], v = w->given[c] + p->relay_weight[c] * moved[w->group[c]];
+        v = v > 0.0 ? v : 0.0;
+        w->cut[c] = v < fixed ? v : fixed;
+    }
+    x->memory.served[leader] = sum_of(w->cut, p->padded);
+    memset(w->evaluated, 0, (size_t)p->sites);
+    for (;;) {
+        double bound = bound_from_memory(x, leader, &count), *key = x->inner.rho;
+        const tree_node *f = &x->tree.stack[0];
+        open = 0;
+        if (bound >= x->best.cutoff)
+            return bound;
+        for (int i = 0; i < count; i++)
+            open += !w->evaluated[f->free_site[x->inner.selected[i]]];
+        if (!open)
+            return bound;
+        for (int i = 0; i < count; i++)
+            if (!w->evaluated[f->free_site[x->inner.selected[i]]])
+                evaluate_site(x, w, leader, f->free_site[x->inner.selected[i]]);
+        for (int i = 0; i < f->free_count; i++) /* the next cheapest in the same go */
+            if (w->evaluated[f->free_site[i]])
+                key[i] = BIG;
+        int found = smallest(key, f->free_count, SITES_AT_ONCE, next);
+        for (int i = 0; i < found && key[next[i]] < 0.0; i++)
+            evaluate_site(x, w, leader, f->free_site[next[i]]);
+        for (int i = 0; i < f->free_count; i++) { /* what is left may be dear: no bound is above the least without it */
+            size_t at = (size_t)leader * (size_t)p->sites + (size_t)f->free_site[i];
+            key[i] = w->evaluated[f->free_site[i]] ? x->memory.rho[at] : p->price ? p->price[at] : 0.0;
+        }
+        double most = f->constant + x->memory.served[leader] + inner_minimum(x, x->tree.stack, 0, BIG, &count);
+        if (most < x->best.cutoff && (++looks >= MOST_LOOKS || bound >= most * (1.0 - SHARED_NEAR)))
+            return bound;
+    }
+}
+
+/* Bound a leader whose rho is in memory: by the least wait of any votes and the cheapest sites, or better where that is not
+ * enough. `total` is the sum of the multipliers of the reference. */
+static double bound_of_leader(context *x, shared_work *w, int k, int leader, double total, double wait)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites;
+    double *moved = w->to, *rho = x->memory.rho + (size_t)leader * S, magnitude = total;
+    double price = p->price ? p->price[(size_t)leader * S + (size_t)leader] : 0.0;
+    for (int g = 0; g < w->groups; g++) {
+        moved[g] = w->moved[(size_t)g * (size_t)w->listed + (size_t)k];
+        total += w->weight[g] * moved[g];
+        magnitude += w->weight[g] * fabs(moved[g]);
+    }
+    int low = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - 1, high = p->replicas_max - 1;
+    double least = cheapest_sites(x, rho, leader, low, high);
+    x->memory.stored[leader] = 1;
+    x->memory.served[leader] = total + rho[leader] - price;
+    x->effort.evaluations++;
+    if (least >= BIG)
+        return BIG;
+    double bound = p->direct[leader] + total + rho[leader] + least + wait;
+    magnitude += p->direct[leader] + wait + fabs(rho[leader]) + fabs(least);
+    bound -= 4.0 * UNIT_ROUNDOFF * (p->clients + p->sites + 24.0) * magnitude;
+    return bound >= x->best.cutoff ? bound : bound_at_cut(x, w, leader, moved);
+}
+
+/* Bound leaders, none of them -1, by the multipliers `u` (clients) of another one, `reference`: u is cut to what they are at
+ * most, and the site that serves each client is written to `serving` (clients).  `wait` is the least that each leader waits.
+ * Returns how many are bounded: all, or 0 when the limit of the call is reached. RTTs are those of one scenario. */
+int shared_bounds(context *x, int reference, double *u, const int *leader, int count, const double *wait, int *serving,
+                  double *bounds)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites;
+    int *set = x->scratch.sites + p->sites, size, chosen;
+    double error, total;
+    costs_for_leader(x, reference);
+    open_root(x, u, 0);
+    if (x->control.out_of_memory)
+        return 0;
+    tree_node *f = &x->tree.stack[0];
+    evaluate_bound(x, f, f->u, 0, &chosen, &error);
+    memcpy(u, f->u, (size_t)p->clients * sizeof(double));
+    total = sum_of(f->u, p->padded);
+    size = f->in_count;
+    memcpy(set, f->in_site, (size_t)size * sizeof(int));
+    for (int i = 0; i < chosen; i++)
+        set[size++] = f->free_site[x->inner.selected[i]];
+    x->tree.depth = 0;
+    serve_clients(x, set, size, serving);
+    shared_work w = {.listed = count};
+    char *memory = malloc(lay_out(&w, NULL, p, (size_t)size, (size_t)count) + 16);
+    if (!memory) {
+        x->control.out_of_memory = 1;
+        return 0;
+    }
+    lay_out(&w, memory, p, (size_t)size, (size_t)count);
+    w.given = u;
+    memset(w.cut, 0, (size_t)p->padded * sizeof(double));
+    group_clients(x, &w, set, size, serving, u, reference, leader);
+    for (size_t first = 0; first < S && !must_pause(x); first += ROWS) {
+        size_t rows = S - first < ROWS ? S - first : ROWS;
+        memset(w.rho, 0, ROWS * (size_t)count * sizeof(double));
+        double slack[ROWS] = {0};
+        for (size_t r = 0; r < rows; r++) {
+            for (int k = 0; k < count; k++)
+                w.to[k] = relay_to(p, (int)(first + r), leader[k]);
+            for (int g = 0; g < w.groups && p->may_hold[first + r]; g++)
+                slack[r] += add_group(p, &w, g, (int)(first + r), w.rho + r * (size_t)count);
+            slack[r] *= 4.0 * UNIT_ROUNDOFF * (p->clients + MOST_INTERVALS);
+        }
+        for (size_t k = 0; k < (size_t)count; k++) {
+            double *rho = x->memory.rho + (size_t)leader[k] * S + first;
+            const double *price = p->price ? p->price + (size_t)leader[k] * S + first : NULL;
+            for (size_t r = 0; r < rows; r++)
+                rho[r] = w.rho[r * (size_t)count + k] - slack[r] + (price ? price[r] : 0.0);
+        }
+        x->effort.work += (double)rows * (3.0 * p->clients + 6.0 * w.groups * count);
+    }
+    int done = x->control.paused ? 0 : count;
+    for (int k = 0; k < done; k++)
+        bounds[k] = bound_of_leader(x, &w, k, leader[k], total, wait[k]);
+    free(memory);
+    return done;
+}

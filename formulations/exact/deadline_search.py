@@ -1,0 +1,186 @@
+"""The least percentile within limits: bisection over deadlines, each a question of thresholds.
+
+The p-th percentile of a plan is at most t when no more than a share 1 − p of all operations takes
+longer than t. Under one leader that share is a row (:mod:`placement.tail.late_operations`), so that
+"is there a plan within the limits that keeps t?" is a tree of :mod:`formulations.exact.measures`
+whose rows all are limits. When t is out of reach under a leader, so is every smaller one. The
+search keeps for every leader the least bin that is not ruled out.
+
+A deadline is asked about under the leaders in the order of their floors. The first plan that keeps
+it is the new best. The last bin before the best plan is the proof, so that it is asked for first;
+when it takes long, then a bin half-way to what is ruled out.
+
+Sums that differ from the allowed share by rounding alone do not decide: a part of the search is
+closed only when it is late by more than the slack, and a plan counts only when the evaluator says
+so. A record of a tree is about the deadline that was asked. It holds at every earlier one, where no
+operation less is late, and the checker replays it at the last one below the bound.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from formulations.exact import tuning
+from formulations.exact.measures import MeasuresSearch
+from placement.measures.question import MeasureQuestion
+from placement.measures.rows import late_operations
+from placement.measures.scenarios import last_bin
+from placement.measures.values import percentile_of
+from placement.model.configuration import Configuration
+from placement.support.status import Termination, end_early
+
+
+@dataclass
+class DeadlineSearch(MeasuresSearch):
+    """The search for the plan of the least percentile of a question of measures.
+
+    `least` is the first bin of each leader that is not ruled out; leaders under which a limit
+    cannot be kept are left out.
+    """
+
+    least: dict[int, int] = field(init=False, default_factory=dict)
+    deadline: int | None = field(init=False, default=0)
+    _until: float = field(init=False, default=math.inf)
+
+    @cached_property
+    def _question(self) -> MeasureQuestion:
+        asked = self.problem.objective
+        assert isinstance(asked, MeasureQuestion)
+        return asked
+
+    @cached_property
+    def _width(self) -> float:
+        return percentile_of(self.problem, self._question.aim).distributions.width
+
+    @cached_property
+    def _last(self) -> int:
+        """Latest deadline that says anything, in bins."""
+        return last_bin(self.problem, self._question.aim, math.inf)
+
+    @property
+    def _bins(self) -> int:
+        """Deadline that the best plan keeps; with none, the first that says nothing any more."""
+        return round(self.value / self._width) if math.isfinite(self.value) else self._last + 1
+
+    @property
+    def bound(self) -> float:
+        """Least percentile in ms that any plan may still have."""
+        if self.floors is None:
+            return self.floor
+        least = min(self.least.values(), default=self._bins)
+        if math.isinf(self.value) and least >= self._bins:
+            return math.inf
+        return min(least * self._width, self.value)
+
+    def run(self) -> None:
+        """Search until the best plan is proven, or until the time limit or Ctrl-C."""
+        leaders = [site for site, may in enumerate(self.problem.rules.may_lead) if may]
+        with end_early(self):
+            self.accept_known()
+            self.least = dict.fromkeys(leaders, 0)
+            self.floors = dict.fromkeys(leaders, 0.0)  # some are open
+            self._bisect()
+            if self.termination is Termination.FINISHED:
+                self.floors = {}
+
+    def _bisect(self) -> None:
+        first: int | None = None
+        # The first deadline half-way is cheap, and a bound for a user who stops the search.
+        patience, cut_short = tuning.LATE_PATIENCE, True
+        horizon = percentile_of(self.problem, self._question.aim).distributions.bins
+        while (low := min(self.least.values(), default=self._bins)) < self._bins:
+            self._report()
+            if self.best is not None and 1 - self.bound / self.value <= self.options.gap_limit:
+                self.termination = Termination.GAP_LIMIT
+                return
+            # Half-way, but not beyond what a percentile can be told of when none is known yet.
+            deadline, self._until = (low + self._bins) // 2, self.end
+            if math.isinf(self.value):
+                deadline = min(deadline, max(low, horizon - 1))
+            elif not cut_short:
+                wanted = math.ceil(self._bins * (1 - self.options.gap_limit)) - 1
+                deadline = max(deadline, min(wanted, self._bins - 1))
+                self._until = min(self.end, time.perf_counter() + patience)
+            try:
+                found, cut_short = self._keep(deadline, first), False
+            except TimeoutError:
+                if not self._until <= time.perf_counter() < self.end:
+                    raise
+                found, cut_short, patience = None, True, 2 * patience
+            if found is not None:
+                first = found.leader
+
+    def _keep(self, deadline: int, first: int | None) -> Configuration | None:
+        """Return a plan that keeps a deadline; None when it is ruled out under every leader."""
+        self.deadline = deadline
+        (late,) = late_operations(self.problem, self._question.aim)
+        waiting = [ell for ell, least in self.least.items() if least <= deadline]
+        waiting.sort(key=lambda ell: (ell != first, self._led(ell)))
+        size, allowed = tuning.LATE_LEADERS, math.inf
+        while waiting:
+            block, waiting = waiting[:size], waiting[size:]
+            size *= 2
+            self._in_time()
+            for ell in [ell for ell in block if self._led(ell) > allowed]:
+                block.remove(ell)  # late without a table
+                self._rule_out(ell)
+            if not block:
+                continue
+            late.prepare(block, deadline)
+            floors = {ell: self._floor(self._minimised(ell), ell) for ell in block}
+            for ell in sorted(block, key=floors.__getitem__):
+                *limits, minimised = self._functions(ell)
+                if any(self._floor(one, ell) > self._above(one) for one in limits):
+                    self.least.pop(ell)
+                    continue
+                allowed = self._above(minimised)
+                if floors[ell] > allowed:
+                    self._rule_out(ell)
+                    continue
+                found = self._ask(ell)
+                if found is not None:
+                    return found
+                self.least[ell] = deadline + 1
+        return None
+
+    def _rule_out(self, leader: int) -> None:
+        """Rule out a deadline under a leader, as a checker does without a tree."""
+        assert self.deadline is not None
+        self.least[leader] = self.deadline + 1
+        if self.records is not None:
+            self.records.pop(leader, None)
+
+    def _ask(self, leader: int) -> Configuration | None:
+        """Return a plan of a leader that keeps the deadline, or rule it out."""
+        self._in_time()
+        self._costs.clear()
+        numbered, entered = self._numbered(leader), False
+
+        def leaf(replicas: list[int]) -> Configuration | None:
+            nonlocal entered
+            kept = list(self._promising(leader, numbered, replicas))
+            for one, _ in kept:
+                if self.accept(one):
+                    return one
+            if kept and self._enter(leader, kept[0][0]):
+                entered = True
+                return kept[0][0]
+            self._note_undecided(kept)
+            return None
+
+        found = self._search(leader, numbered, leaf)
+        return self._ask(leader) if entered else found
+
+    @property
+    def stop(self) -> float:
+        """When to stop, or to ask about another deadline."""
+        return min(self.end, self._until)
+
+    def _led(self, leader: int) -> float:
+        """Return the least share of late operations at a leader."""
+        assert self.deadline is not None
+        (late,) = late_operations(self.problem, self._question.aim)
+        return self.least_led(self.late_voters(late, leader, self.deadline))

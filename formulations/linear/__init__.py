@@ -1,0 +1,1 @@
+"""Linear programs from the rows of measures, leader by leader, for HiGHS and CP-SAT."""

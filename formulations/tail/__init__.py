@@ -1,1 +1,0 @@
-"""Exact methods for a percentile of the latency."""

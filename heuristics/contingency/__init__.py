@@ -1,1 +1,0 @@
-"""Local search for plans that stay good after a loss."""

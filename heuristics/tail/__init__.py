@@ -1,1 +1,0 @@
-"""Local search for a percentile of the latency."""

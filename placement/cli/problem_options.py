@@ -1,0 +1,717 @@
+"""The options of a question, and the instance and the problem that they become.
+
+The texts of the options are those of the keys in :mod:`placement.question`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import argument_parser as types
+from placement.errors import Gathered, InputError
+from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
+
+if TYPE_CHECKING:
+    from placement.evaluation.bill import MonthlyBill
+    from placement.evaluation.moves import Moves
+    from placement.io.leader_plan_document import Reference
+    from placement.io.price_lists import PriceInput, SitePrices, TransferTable
+    from placement.model.configuration import Configuration
+    from placement.model.constraints import Diversity, Role
+    from placement.model.instance import Instance
+    from placement.plan import Plan
+    from placement.problem import Problem
+    from placement.question import Question
+    from placement.tail.histograms import Family
+    from placement.tail.rtt_distributions import Distributions
+
+_AWS = "aws"
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_MOST = LARGEST_SIZE
+_RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
+_COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
+_RULE = re.compile(r"(?P<where>.+)=(?P<number>\d+)(:(?P<role>voters|replicas))?")
+_PARTS = ("add", "remove", "promote", "demote", "leader")
+
+
+# --- instance --------------------------------------------------------------------------------
+
+
+def instance_from(args: argparse.Namespace) -> Instance:
+    """Load the instance of the arguments with the changes of their options."""
+    from placement.api import load
+
+    source: str = args.instance
+    tables = _tables(args)
+    if tables is not None:
+        instance = _assembled(tables)
+    else:
+        instance = load(source, mix=args.mix, seed=args.workload_seed)
+    if not _changed(args):
+        return instance
+    from placement.model.changed_instance import scale_demand, with_waits, without_sites
+
+    given = vars(args)
+    if given.get("wait"):
+        instance = with_waits(instance, _waits(args.wait))
+    factors = types.read_named_numbers(args.scale_demand, "--scale-demand", "CLIENT=F")
+    gone = names(args.without, instance.sites)
+    try:
+        if factors:
+            instance = scale_demand(instance, factors)
+        if gone:
+            instance = without_sites(instance, gone)
+    except InputError as error:
+        raise error.at("--without" if error.field == "sites" else "--scale-demand") from None
+    return _priced(instance, args) if _has_prices(args) else instance
+
+
+def _tables(args: argparse.Namespace) -> Question | None:
+    """Return the question whose file names the tables of the instance; None: another source."""
+    question: Question | None = vars(args).get("question")
+    if question is None or question.rtt is None or args.instance != question.source:
+        return None
+    return question
+
+
+def _assembled(question: Question) -> Instance:
+    """Return the instance of the tables that a question file names."""
+    from placement.io.assemble_instance import (
+        assemble,
+        check_names,
+        read_counts,
+        read_site_table,
+    )
+    from placement.io.feeds.registry import FeedRequest, read_feed
+
+    assert question.rtt is not None
+    gathered = Gathered()  # the errors of all files are told at once
+    reading = counts = sites = None
+    with gathered.part():
+        reading = read_feed(question.rtt, "auto", FeedRequest())[1].table
+    with gathered.part():
+        if question.demand_table is not None:
+            counts = read_counts(question.demand_table)
+        elif question.mix is None:
+            raise InputError(
+                "no demand", source=question.source, field="instance.demand",
+                expected='demand = "counts.csv", or mix = "read-heavy"',
+            )  # fmt: skip
+    with gathered.part():
+        sites = None if question.site_table is None else read_site_table(question.site_table)
+    with gathered.part():
+        check_names(reading, counts, client_rtt=None, sites=sites, operations=())
+    gathered.check()
+    assert reading is not None  # else there was an error
+    return assemble(
+        reading, counts=counts, mix=None if counts is not None else question.mix, sites=sites,
+        name=Path(question.source).stem,
+    )  # fmt: skip
+
+
+def _changed(args: argparse.Namespace) -> bool:
+    given = vars(args)
+    changes = (given.get(name) for name in ("scale_demand", "without", "wait"))
+    return any(changes) or _has_prices(args)
+
+
+def _waits(given: Sequence[str]) -> dict[str, list[str]]:
+    """Read ``--wait``: the waits of each operation."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, wait = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError("not a wait", field="--wait", value=text, expected="OPERATION=WAIT")
+        found.setdefault(name.strip(), []).append(wait.strip())
+    return found
+
+
+def reference_from(args: argparse.Namespace) -> Reference | None:
+    """Return where the instance came from; None for one that the options changed."""
+    from placement.io.leader_plan_document import Reference
+
+    if _changed(args) or _tables(args) is not None:
+        return None
+    return Reference(args.instance, args.mix, args.workload_seed)
+
+
+# --- prices, and what runs today -------------------------------------------------------------
+
+_PRICED = (
+    "prices", "transfer", "client_sites", "gb_per_op", "written_gb", "interval_hours", "stored_gb",
+    "replication",
+)  # fmt: skip
+
+
+def _has_prices(args: argparse.Namespace) -> bool:
+    return any(getattr(args, name, None) not in (None, []) for name in _PRICED)
+
+
+def _priced(instance: Instance, args: argparse.Namespace) -> Instance:
+    """Return the instance with the prices of the options."""
+    from placement.io.price_lists import with_prices
+
+    given = _price_input(instance, args)
+    if getattr(args, "today", None) is not None:
+        here = _today(instance, args)
+        sites = tuple(instance.sites[r] for r in here.replicas)
+        given = dataclasses.replace(given, present=sites)
+    return with_prices(instance, given)
+
+
+def _price_input(instance: Instance, args: argparse.Namespace) -> PriceInput:
+    from placement.io.price_lists import PriceInput
+
+    parts = [part for text in args.gb_per_op for part in text.split(",") if part.strip()]
+    return PriceInput(
+        sites=None if args.prices is None else _sites(args.prices),
+        transfer=None if args.transfer is None else _transfer(args), zones=args.zones,
+        client_places={} if args.client_sites is None else _places(instance, args.client_sites),
+        gb_per_op=types.read_named_numbers(parts, "--gb-per-op", "OP=GB"),
+        written_gb=args.written_gb, interval_hours=args.interval_hours,
+        replication=args.replication, stored_gb=args.stored_gb, storage_unit=args.storage_unit,
+    )  # fmt: skip
+
+
+def _sites(text: str) -> SitePrices | float:
+    from placement.io.price_lists import read_site_prices
+
+    if not Path(text).exists():
+        try:
+            return types.read_number(text, "--prices", 0.0, LARGEST_NUMBER)
+        except InputError:
+            raise InputError(
+                "no such file", field="--prices", value=text, expected="a file, or one price"
+            ) from None
+    return read_site_prices(text)
+
+
+def _transfer(args: argparse.Namespace) -> TransferTable:
+    from placement.io.price_lists import read_transfer
+
+    if args.transfer == _AWS:
+        from placement.datasets.aws_transfer import find_aws_transfer
+
+        path, source = find_aws_transfer()
+        table = dataclasses.replace(read_transfer(path), source=source, currency="USD")
+    else:
+        table = read_transfer(args.transfer)
+    return table if args.marginal_gb is None else table.at_volume(args.marginal_gb)
+
+
+def _places(instance: Instance, text: str) -> dict[str, str]:
+    from placement.io.formats.tables import name_cell, read_table
+    from placement.io.price_lists import INTERNET, nearest_sites
+
+    if text == "nearest":
+        return nearest_sites(instance)
+    if text == INTERNET:
+        return dict.fromkeys(instance.clients, INTERNET)
+    table = read_table(text)
+    client, site = table.column("client"), table.column("site")
+    return {
+        name_cell(cells[client], table.at(row), "client").strip(): name_cell(
+            cells[site], table.at(row), "site"
+        ).strip()
+        for row, cells in enumerate(table.rows)
+    }
+
+
+def check_present(problem: Problem, args: argparse.Namespace) -> None:
+    """Refuse ``--today`` where nothing is compared with it; read its file before the work begins.
+
+    Raises
+    ------
+    InputError
+        For a file that is no configuration, and for a question without prices and moves.
+    """
+    given = vars(args).get("given", ())
+    limited = problem.moves is not None or vars(args).get("max_moves") is not None
+    if args.today is None or limited or "today" not in given:
+        return
+    if problem.instance.prices is None or problem.demand.has_waits:
+        moves = ", or an option of moves such as --max-moves" if "max_moves" in vars(args) else ""
+        raise InputError(
+            "does nothing without a bill of the plan", field="--today", value=args.today,
+            expected=f"prices (--prices){moves}",
+        )  # fmt: skip
+    _today(problem.instance, args)
+
+
+def present_configuration(
+    instance: Instance, path: str, database: str | None = None
+) -> Configuration:
+    """Return the configuration of a file; see :func:`placement.databases.present.read_present`."""
+    from placement.databases.present import read_present
+
+    return read_present(instance, path, database=database)
+
+
+def _today(instance: Instance, args: argparse.Namespace) -> Configuration:
+    database = args.database if "database" in vars(args).get("asked", ()) else None
+    return present_configuration(instance, args.today, database=database)
+
+
+def tiered_bill(plan: Plan, path: str) -> MonthlyBill:
+    """Return the bill of a plan with the volume tiers of a file.
+
+    Raises
+    ------
+    InputError
+        For a plan without prices, and a sender that is neither a site nor a client.
+    """
+    from placement.io.price_lists import read_tiers
+
+    if plan.bill is None:
+        raise InputError(
+            "no prices", field="--tiers", value=path, expected="an instance with prices"
+        )
+    tiers, instance = read_tiers(path), plan.problem.instance
+    for name in tiers:
+        if name not in instance.sites and name not in instance.clients:
+            raise InputError(
+                "unknown sender", source=path, field="from", value=name,
+                expected="a site or a client of the instance",
+            )  # fmt: skip
+    senders = {row.sender for row in plan.bill.rows}
+    return plan.bill.with_tiers({name: tiers[name] for name in tiers if name in senders})
+
+
+# --- constraints -----------------------------------------------------------------------------
+
+
+def names(values: Iterable[str] | None, known: Sequence[str]) -> tuple[str, ...]:
+    """Split lists of names at commas, except a value that is itself a name.
+
+    Examples
+    --------
+    >>> names(["Paris, Rome", "Washington, DC"], ["Paris", "Rome", "Washington, DC"])
+    ('Paris', 'Rome', 'Washington, DC')
+    """
+    found: list[str] = []
+    for value in values or ():
+        if value in known:
+            found.append(value)
+        else:
+            found.extend(part.strip() for part in value.split(",") if part.strip())
+    return tuple(found)
+
+
+def count_or_names(
+    values: Sequence[str], known: Sequence[str], option: str = "", *, span: bool = True
+) -> int | tuple[int, int] | tuple[str, ...]:
+    """Read ``5``, ``3..7`` (with `span`) or a list of names; one number with a comma is a list.
+
+    Examples
+    --------
+    >>> count_or_names(["5"], []), count_or_names(["3..7"], []), count_or_names(["a,b"], [])
+    (5, (3, 7), ('a', 'b'))
+    """
+    if len(values) == 1:
+        text = values[0].strip()
+        if _NUMBER.fullmatch(text):
+            # a fraction goes on as it is: the problem then says what it expects
+            if "." in text:
+                return types.read_number(text, option, -_MOST, _MOST)  # type: ignore[return-value]  # refused there
+            return types.read_whole(text, option, -_MOST, _MOST)
+        if found := _RANGE.fullmatch(text):
+            if not span:
+                raise InputError(
+                    "a range is not supported here", field=option, value=values[0],
+                    expected="a number, or sites by name",
+                )  # fmt: skip
+            low, high = (types.read_whole(end, option, 0, _MOST) for end in found.groups())
+            return low, high
+    return names(values, known)
+
+
+def counts(values: Sequence[str]) -> tuple[int, ...] | None:
+    """Read ``3``, ``3..7`` and ``1,3,5``, repeated or mixed; None when something is no number.
+
+    Examples
+    --------
+    >>> counts(["3..5,8"]), counts(["1", "3"]), counts(["fra"])
+    ((3, 4, 5, 8), (1, 3), None)
+    """
+    found: set[int] = set()
+    for part in (part for value in values for part in value.split(",")):
+        match = _COUNTS.fullmatch(part)
+        if match is None:
+            return None
+        low, high = (
+            types.read_whole(end, "--replicas, --voters", 0, LARGEST_SIZE)
+            for end in (match[1], match[2] or match[1])
+        )
+        found.update(range(low, high + 1))
+    return tuple(sorted(found))
+
+
+def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[Diversity, ...]:
+    """Read ``--cap``, ``--distinct``, ``--require`` and ``--keep-diversity``."""
+    from placement.model.constraints import Diversity
+
+    rules = []
+    for text in args.cap:
+        level, most, role = _rule("--cap", text, "LEVEL=K or LEVEL=K:replicas")
+        rules.append(Diversity(level, role=role or "voters", cap=most))
+    for text in args.distinct:
+        level, least, role = _rule("--distinct", text, "LEVEL=K or LEVEL=K:replicas")
+        rules.append(Diversity(level, role=role or "voters", min_domains=least))
+    for text in args.require:
+        expected = "LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters"
+        where, least, role = _rule("--require", text, expected)
+        level, _, domain = where.partition(":")
+        if not (level and domain):
+            raise InputError("not a rule", field="--require", value=text, expected=expected)
+        rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
+    return (*rules, *_kept_diversity(vars(args).get("keep_diversity"), instance))
+
+
+def _kept_diversity(path: str | None, instance: Instance) -> tuple[Diversity, ...]:
+    """Return the rules that a saved plan obeys; none without one."""
+    if path is None:
+        return ()
+    from placement.feasibility.kept_diversity import kept_diversity
+
+    here = present_configuration(instance, path)
+    voters, replicas = ([instance.sites[s] for s in some] for some in (here.voters, here.replicas))
+    return kept_diversity(instance, voters, replicas)
+
+
+def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]:
+    """Return the place, the number and the role of a rule ``PLACE=K`` or ``PLACE=K:ROLE``."""
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise InputError("not a rule", field=option, value=text, expected=expected)
+    number = types.read_whole(found["number"], option, 0, LARGEST_SIZE)
+    roles: dict[str, Role] = {"voters": "voters", "replicas": "replicas"}
+    return found["where"], number, roles.get(found["role"] or "")
+
+
+def _without_vote(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the sites to which ``--votes`` gives no vote."""
+    found = []
+    for one in args.votes:
+        site, _, votes = one.rpartition("=")
+        if not site.strip() or votes.strip() != "0":
+            raise InputError(
+                "sites vote once or not at all", field="--votes", value=one,
+                expected="SITE=0 for a site without a vote, and no option for the others",
+            )  # fmt: skip
+        found.append(site.strip())
+    return tuple(found)
+
+
+def problem_from(
+    args: argparse.Namespace, instance: Instance, *, configuration: bool = False
+) -> Problem:
+    """Build the constraints of the question from its options.
+
+    Parameters
+    ----------
+    args
+        Parsed.
+    instance
+        Sites, clients, RTTs and demand.
+    configuration
+        Whether leader, voters and replicas are a configuration to hold against the question: then
+        only their numbers are part of it.
+    """
+    from placement.problem import ALL_REPLICAS, Problem
+
+    known = instance.sites
+    if configuration:
+        replicas: Any = len(names(args.replicas, known))
+        voters: Any = len(names(args.voters, known))
+    else:
+        replicas = count_or_names(args.replicas, known, "--replicas")
+        voters = ALL_REPLICAS
+        if args.voters:
+            voters = count_or_names(args.voters, known, "--voters", span=False)
+    witnesses: Any = 0
+    if args.witnesses:
+        witnesses = count_or_names(args.witnesses, known, "--witnesses", span=False)
+    return Problem(
+        instance,
+        replicas=replicas,
+        voters=voters,
+        leader=None if configuration else args.leader,
+        quorum=args.quorum,
+        witnesses=witnesses,
+        leaders=names(args.leaders, known) if args.leaders else None,
+        pinned=names(args.pin, known),
+        pinned_voters=names(args.pin_voter, known),
+        forbidden=names(args.forbid, known),
+        non_voters=(*names(args.no_vote, known), *_without_vote(args)),
+        diversity=diversity_from(args, instance),
+        survive=args.survive,
+        decay=args.decay,
+        budget=args.budget,
+        cost_weight=args.cost_weight,
+        protocol=args.protocol,
+    )
+
+
+def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
+    """Return the problem that all options describe: constraints, moves and measures.
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other, and for names that the instance does not have.
+    """
+    problem = problem_from(args, instance)
+    moves = read_moves(args) if "max_moves" in vars(args) else None
+    if moves is not None:
+        if args.today is None:
+            option, value = next(iter(_moves_given(args).items()))
+            raise InputError(
+                "moves from no present configuration", field=option, value=value,
+                expected="--today PLAN, the configuration that runs today",
+            )  # fmt: skip
+        current = _today(instance, args)
+        if problem.demand.leaderless and [*_moves_given(args)] == ["--max-moves"]:
+            args.embed = True  # the instance has a level of its own
+            problem = _keeping(problem, current, args.max_moves)
+        else:
+            problem = problem.replace(current=current, moves=moves)
+    return apply_measures(problem, args)
+
+
+def _keeping(problem: Problem, current: Configuration, most: int) -> Problem:
+    """Return the question where all vote and none leads: how many sites must stay, as a rule.
+
+    Of n sites a set of k keeps m: n - m leave and k - m join, together at most the given number.
+    """
+    from placement.model.constraints import Diversity
+
+    least, largest = problem.rules.replicas_min, problem.rules.replicas_max
+    if least < largest or problem.rules.voters < largest:
+        raise InputError(
+            "moves of a store without a leader", field="--replicas, --voters",
+            value=f"{least}..{largest}, {problem.rules.voters}",
+            expected="one number of replicas, which all vote",
+        )  # fmt: skip
+    sites = range(len(problem.instance.sites))
+    here = tuple("of today" if site in current.replicas else "new" for site in sites)
+    kept = -((most - len(current.replicas) - largest) // 2)
+    rule = Diversity("group", role="replicas", domain="of today", least=max(0, kept))
+    instance = problem.instance.replace(domains={**problem.instance.domains, "group": here})
+    return problem.replace(instance=instance, diversity=(*problem.diversity, rule))
+
+
+def question_of_sizes(
+    args: argparse.Namespace, instance: Instance
+) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
+    """Read the numbers, and build the problem of the largest cell."""
+    sizes = counts(args.replicas)
+    if not sizes:
+        raise InputError(
+            "no numbers of replicas", field="--replicas", value=",".join(args.replicas),
+            expected="numbers: 5, 3..9, or 3,5,7",
+        )  # fmt: skip
+    if not args.voters:
+        raise InputError(
+            "no numbers of voters", field="--voters", value=None,
+            expected="numbers: 3, 3..5, or 3,5; or sites by name",
+        )  # fmt: skip
+    voters = counts(args.voters)
+    if voters is not None:
+        fitting = [count for count in voters if count <= sizes[-1]]
+        if not fitting:
+            raise InputError(
+                "no number of voters fits into any number of replicas", field="--voters",
+                value=",".join(args.voters), expected=f"<= {sizes[-1]}",
+            )  # fmt: skip
+        asked = [str(fitting[-1])]
+    else:
+        asked = list(names(args.voters, instance.sites))
+    largest = min(sizes[-1], len(instance.sites))
+    base = argparse.Namespace(**{**vars(args), "replicas": [str(largest)], "voters": asked})
+    return question_from(base, instance), sizes, voters
+
+
+# --- moves -----------------------------------------------------------------------------------
+
+
+def read_moves(args: argparse.Namespace) -> Moves | None:
+    """Return the moves of the options; None if no option is given.
+
+    Raises
+    ------
+    InputError
+        For a part that is none, a price that is none.
+    """
+    if not _moves_given(args):
+        return None
+    from placement.evaluation.moves import Moves
+
+    return Moves(
+        **_move_prices(args.move_price),
+        at_most=vars(args).get("max_moves"),
+        horizon=1.0 if args.move_horizon is None else args.move_horizon,
+        copy_gb=args.copy_gb,
+        stored_gb=args.replica_gb,
+    )
+
+
+def _moves_given(args: argparse.Namespace) -> dict[str, object]:
+    """Return the options of moves that are given, and their values."""
+    found = {
+        key.option: getattr(args, key.name, None) for key in KEYS.values() if key.group == "moves"
+    }
+    return {option: value for option, value in found.items() if value not in (None, [])}
+
+
+def _move_prices(given: list[str]) -> dict[str, float]:
+    """Return the prices by part."""
+    found: dict[str, float] = {}
+    for entry in (part.strip() for text in given for part in text.split(",")):
+        name, sign, number = entry.rpartition("=")
+        price = types.read_number(number, "--move-price", 0.0, KEYS["copy_gb"].most)
+        for part in (name,) if sign else _PARTS:
+            if part not in _PARTS or part in found:
+                raise InputError(
+                    "a part is priced twice" if part in found else "not a part of a move",
+                    field="--move-price",
+                    value=entry,
+                    expected=f"PART=MS with one of {', '.join(_PARTS)}, each once",
+                )
+            found[part] = price
+    return found
+
+
+# --- measures --------------------------------------------------------------------------------
+
+
+def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
+    """Return the problem with the measures that the options ask for, joined with what it asks.
+
+    Raises
+    ------
+    InputError
+        For a text that is no measure or limit, and for options that contradict each other or do
+        nothing.
+    """
+    given = vars(args)
+    asked = {n: given[n] for n in ("minimise", "maximise", "keep") if given.get(n)}
+    if args.percentile is not None:
+        if "minimise" in asked:
+            raise InputError(
+                "one measure is minimised", field="--percentile", value=args.percentile,
+                expected="one of --percentile and --minimise",
+            )  # fmt: skip
+        asked["minimise"] = f"p{args.percentile:.12g}"
+    if given.get("outage") and not asked:
+        raise InputError(
+            "does nothing without --minimise or --keep", field="--outage", value=args.outage[0]
+        )
+    from placement.measures import MeasureKind, read_limit, read_measure
+
+    read = [read_measure(text) for text in given.get("of") or ()]
+    read += [read_limit(text).measure for text in asked.get("keep", ())]
+    read += [read_measure(asked[name]) for name in ("minimise", "maximise") if name in asked]
+    late = [m for m in read if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
+    if not late:
+        _refuse_distributions(args)
+    elif args.distributions is None and args.spread is None:
+        option = "--keep" if "keep" in asked else "--minimise"
+        raise InputError(
+            "needs the distributions of RTTs",
+            field=option if args.percentile is None else "--percentile",
+            value=str(late[0]) if args.percentile is None else args.percentile,
+            expected="--distributions FILE, or --spread V where only means are known",
+        )
+    else:
+        asked["distributions"] = distributions_from(problem.instance, args)
+    moved = [m for m in read if m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED}]
+    if moved and problem.current is None:
+        if given.get("today") is None:
+            raise InputError(
+                "changes and copies are counted from the present configuration",
+                field="--keep" if "keep" in asked else "--minimise",
+                value=str(moved[0]),
+                expected="--today PLAN, the configuration that runs today",
+            )
+        asked["current"] = _today(problem.instance, args)
+    if given.get("outage"):
+        asked["outages"] = types.read_named_numbers(args.outage, "--outage", "NAME=P")
+    return problem.replace(**asked) if asked else problem
+
+
+_SPREAD = ("distributions", "client_distributions", "spread", "family", "bin_width", "rtt_horizon")
+
+
+def _refuse_distributions(args: argparse.Namespace) -> None:
+    """Refuse options about distributions that nothing reads; a file may hold them for later."""
+    for name in _SPREAD:
+        if getattr(args, name) is not None and name in vars(args).get("given", ()):
+            raise InputError(
+                "does nothing without --percentile, or a measure such as p99 or within 100 ms",
+                field=KEYS[name].option, value=getattr(args, name), expected="none",
+            )  # fmt: skip
+
+
+def distributions_from(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:
+    """Return the distributions of the options, one for each interval whose RTTs vary.
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other.
+    """
+    for first, others in (
+        ("distributions", ("spread", "family")),
+        ("spread", ("client_distributions",)),
+    ):
+        for other in others:
+            if getattr(args, first) is not None and getattr(args, other) is not None:
+                raise InputError(
+                    f"does not go with {KEYS[first].option}", field=KEYS[other].option,
+                    value=getattr(args, other), expected="one",
+                )  # fmt: skip
+    if not instance.varying_rtt:
+        return (_distributions(instance, instance, args),)
+    return tuple(
+        _distributions(instance.at_interval(interval), instance, args)
+        for interval in range(len(instance.intervals))
+    )
+
+
+def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace) -> Distributions:
+    """Return the distributions of one interval, on the grid that all intervals share."""
+    width = 1.0 if args.bin_width is None else args.bin_width
+    if args.distributions is not None:
+        if whole.varying_rtt:
+            raise InputError(
+                "a file has one distribution per pair, but the RTTs vary by interval",
+                field="--distributions",
+                value=args.distributions,
+                expected="--spread, which gives each interval its own distributions",
+            )
+        from placement.io.rtt_distributions import read_distributions
+
+        return read_distributions(
+            args.distributions,
+            instance,
+            clients=args.client_distributions,
+            width=width,
+            horizon=args.rtt_horizon,
+        )
+    from placement.support.checks import number
+    from placement.tail.rtt_spread import spread_distributions
+
+    family: Family = "gamma" if args.family == "gamma" else "lognormal"
+    return spread_distributions(
+        instance,
+        number(args.spread, "--spread"),
+        whole=whole,
+        family=family,
+        width=width,
+        horizon=args.rtt_horizon,
+    )

@@ -1,0 +1,124 @@
+"""``placement question``: the file of a command line or of a plan, and the schema of such files."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_file, ask, question_of
+from placement.cli.output import check_target, print_json
+from placement.cli.problem_options import present_configuration
+from placement.errors import InputError, PlacementWarning
+from placement.question import (
+    GROUPS,
+    KEYS,
+    Question,
+    json_schema,
+    question_from,
+    toml_text,
+)
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "question",
+        help="print the question of a command line or a plan as a file",
+        description="Print the question that the options ask, or that a plan answers, as a "
+        "question file. Every verb takes the file in place of an instance.",
+    )
+    ask(parser, *GROUPS, required=(), optional=True)
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of question files"
+    )
+    add_file(parser, "write the question as TOML")
+    parser.set_defaults(run=run)
+
+
+def _of_plan(args: argparse.Namespace) -> Question | None:
+    """Return the question that a plan file answers; None for another file."""
+    from placement.io.formats.document import read_document
+    from placement.io.leader_plan_document import FORMAT
+    from placement.io.plan_file import load_plan
+    from placement.io.problem_document import question_of as question_of_problem
+
+    document = read_document(args.instance)
+    if document.values.get("format") != FORMAT:
+        return None
+    about, given = document.table("instance"), vars(args).get("given", ())
+    if given:
+        option = KEYS[min(given)].option
+        raise InputError("a plan has a question already", field=option, expected="the plan alone")
+    problem = load_plan(args.instance).problem
+    source = about.text("source", "")
+    if source and not about.has("seed"):
+        source = os.path.relpath(Path(args.instance).parent / source)
+    asked = document.table("asked").values if document.has("asked") else {}
+    rest = question_from(asked, source=args.instance)
+    more = {
+        "instance": source or args.instance,
+        "mix": about.values.get("mix"),
+        "workload_seed": about.values.get("seed") or 0,
+        "method": document.text("method"),
+        **{key.name: value for key, value in rest.given()},
+    }
+    if problem.current is not None:
+        _check_today(args.instance, rest, problem)
+    return question_of_problem(problem, **more)
+
+
+def _check_today(plan: str, asked: Question, problem: Problem) -> None:
+    """Warn where no file says what ran when the plan was made."""
+    from placement.evaluation.moves import CurrentSites
+
+    words = "the plan does not name the file of what runs today: add today = FILE"
+    if asked.today is not None:
+        try:
+            here = present_configuration(problem.instance, asked.today, asked.database)
+            if CurrentSites.of(here, problem.instance) == problem.current:
+                return
+            words = f"{asked.today} says another configuration than the one that ran for this plan"
+        except (InputError, OSError):
+            words = f"{asked.today}, which said what runs today, cannot be read any more"
+    warnings.warn(f"{plan}: {words}", PlacementWarning, stacklevel=3)
+
+
+def _seen_from(path: str, asked: Question) -> Question:
+    """Return the question as a file elsewhere holds it: files are looked for beside that file."""
+    folder = Path(path).parent
+    files: dict[str, Any] = {
+        key.name: os.path.relpath(value, folder)
+        for key, value in asked.given()
+        if key.file and Path(value).exists()
+    }
+    return dataclasses.replace(asked, **files)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the file or the schema."""
+    if args.schema:
+        print_json(json_schema())
+        return exits.FOUND
+    if args.instance is None:
+        raise InputError("the following arguments are required: INSTANCE, or --schema")
+    check_target(args)
+    asked = _of_plan(args) if args.instance.lower().endswith(".json") else None
+    asked = dataclasses.replace(asked or question_of(args), source="", lines={})
+    text = toml_text(asked if args.output is None else _seen_from(args.output, asked))
+    if args.output is None:
+        print(text, end="")
+    else:
+        from placement.io.formats.files import write_file
+
+        write_file(args.output, text.encode("utf-8"), force=args.force)
+        print(f"Written to {args.output}")
+    return exits.FOUND

@@ -1,0 +1,142 @@
+"""The configuration that runs today, from any file that says it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.errors import InputError, located
+from placement.evaluation.moves import CurrentSites
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
+
+if TYPE_CHECKING:
+    from placement.databases.deployment import Deployment
+    from placement.plan import Plan
+
+_EXPECTED = (
+    "a plan, a deployment that was read from a database, JSON or TOML with leader, voters and "
+    'replicas; or database = "SYSTEM" (--database) beside it for the output of a database'
+)
+
+
+def read_present(instance: Instance, path: str, *, database: str | None = None) -> Configuration:
+    """Return the configuration of a file on the sites of an instance.
+
+    Parameters
+    ----------
+    instance
+        The one that has the sites.
+    path
+        A plan file; JSON or TOML with `leader`, `voters` and `replicas`; a deployment that
+        ``placement db read`` wrote; or the output of a database.
+    database
+        System whose output the file is; None: one of the other kinds.
+
+    Raises
+    ------
+    InputError
+        For a file of no such kind, with the option that would make it right; for a plan without a
+        configuration, and for a site that the instance does not have.
+    """
+    if database is not None:
+        return _of_system(instance, path, database)
+    from placement.databases.deployment import load_deployment
+
+    try:
+        plan = _plan_of(path)
+        if plan is None:
+            return _of_deployment(instance, load_deployment(path)[0])
+        leader = plan.leader or next((s for s in instance.sites if s in plan.voters), "")
+        return CurrentSites(leader, plan.voters, plan.replicas).on(instance)
+    except InputError as error:
+        expected = _EXPECTED if error.field == "format" else error.expected
+        raise error.at("" if error.source else path, expected=expected) from None
+
+
+def _plan_of(path: str) -> Plan | None:
+    """Return the plan of a file, which has a configuration; None for a file of another kind."""
+    from placement.io.formats.document import read_document
+    from placement.io.leader_plan_document import FORMAT
+    from placement.io.plan_file import load_plan
+
+    try:
+        document = read_document(path)
+    except InputError as error:
+        if error.message.startswith(("not JSON", "not TOML")):
+            message = f"not a configuration ({error.message})"
+            raise InputError(message, source=path, expected=_EXPECTED) from None
+        raise
+    if document.values.get("format") != FORMAT:
+        return None
+    plan = load_plan(path)
+    if plan.configuration is None:
+        raise InputError("a plan without a configuration", source=path, field="status",
+                         value=plan.status.value, expected=_EXPECTED)  # fmt: skip
+    return plan
+
+
+def read_running(instance: Instance | None, path: str) -> Plan:
+    """Return what runs today as a plan: the plan of a file, or its configuration evaluated.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_present`, and without an instance for a file that is no plan.
+    """
+    from placement.databases.deployment import load_deployment
+    from placement.plan import evaluate
+    from placement.problem import Problem
+
+    plan = _plan_of(path)
+    if plan is not None:
+        return plan
+    if instance is None:
+        raise InputError(
+            "a file without its instance", source=path, field="--instance", expected="INSTANCE"
+        )
+    here = read_present(instance, path)
+    quorum = load_deployment(path)[0].commit
+    sizes = len(here.replicas), len(here.voters)
+    problem = Problem(instance, replicas=sizes[0], voters=sizes[1], quorum=quorum)
+    return evaluate(problem, here, method="as read")
+
+
+def _of_system(instance: Instance, path: str, database: str) -> Configuration:
+    from placement.databases.localities import load_localities
+    from placement.databases.system import load_system, read_deployment
+    from placement.io.formats.document import read_text
+
+    system = load_system(database)
+    request = system.request(load_localities(None, instance.sites), "", {})
+    reading = read_deployment(system, [(path, read_text(path))], request)
+    with located(path):
+        return _of_deployment(instance, reading.deployment)
+
+
+def _of_deployment(instance: Instance, deployment: Deployment) -> Configuration:
+    """Return the sites of a deployment with their roles."""
+    from placement.databases.deployment import check_sites
+
+    check_sites(deployment, instance.sites)
+    for one in deployment.held:
+        if one.replicas > 1 or {"arbiter", "witness"} & {*one.role_names}:
+            raise InputError(
+                "several replicas at a site, or a voter without data",
+                field=one.site,
+                value=one.counts,
+                expected="one replica with data; `placement db evaluate` takes others",
+            )
+    voters = [one.site for one in deployment.held if one.voters]
+    if not voters or deployment.free_voters or deployment.free_non_voters:
+        raise InputError(
+            "the configuration does not name the sites of its voters",
+            field="voters",
+            value=voters,
+            expected="a configuration whose replicas are at named sites",
+        )
+    led = [name for name in deployment.leaders if name in voters]
+    if not led and deployment.read is None and len(voters) > 1:
+        expected = "the site of the leader, first in the list"
+        raise InputError("nothing says who leads", field="leaders", expected=expected)
+    replicas = tuple(one.site for one in deployment.held)
+    return CurrentSites((led or voters)[0], tuple(voters), replicas).on(instance)
