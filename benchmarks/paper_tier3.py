@@ -42,7 +42,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import grouped, markdown_table
-from benchmarks.harness.machine import ROOT, sentence
+from benchmarks.harness.machine import sentence
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import (
     RESULTS,
@@ -64,8 +64,6 @@ from placement.support.checks import FloatArray
 from placement.support.status import Status
 from placement.text import table as text_table
 from placement.workloads import mix_shares
-
-FIGURES_HERE = ROOT / "docs" / "figures"
 
 # --- reduction of the mean latency by each further replica --------------------------------------
 
@@ -203,8 +201,8 @@ def tables(summary: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def draw() -> None:
-    """Draw the figures from the kept results: plans without rules of diversity."""
+def draw(folder: Path) -> None:
+    """Draw the figures into a folder from the kept results: plans without rules of diversity."""
     for figure, (across, methods, x, y) in AXES.items():
         lines = _shown(figure, read_json(RESULTS / "paper_tier3.json")[f"figure {figure}"]["table"])
         panels = []
@@ -220,7 +218,7 @@ def draw() -> None:
                 shown = {name: ([str(v).split()[0] for v in xs], ys, style)
                          for name, (xs, ys, style) in shown.items()}  # fmt: skip
             panels.append(Panel(shown, axes))
-        save_panels(FIGURES_HERE / f"tier3_figure_{figure}.png", panels, columns=3)
+        save_panels(folder / f"tier3_figure_{figure}.png", panels, columns=3)
 
 
 METHODS = ("kq", "qk", "best-of", "local-search")

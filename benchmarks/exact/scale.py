@@ -50,7 +50,6 @@ __all__ = ["STUDY", "questions"]
 BEFORE, NOW = "before", "now"
 HEADS = ("row", "question", "build", "cpu_s", "wall_s", "part_s", "memory_mb", "part_mb", "status",
          "gap", *(f"gap_{moment:g}s" for moment in EARLY), "value", "nodes", "note")  # fmt: skip
-FIGURE = ROOT / "docs" / "figures" / "exact-scale.png"
 LIMIT, MEMORY = 30.0, 6.0  # CPU seconds and GB of a question
 PLAIN: Ask = {"goal": "mean", "network": "broken", "demand": "lognormal", "mix": "social",
          "replicas": 5, "voters": 3}  # fmt: skip
@@ -288,7 +287,7 @@ def report() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def draw() -> None:
+def draw(folder: Path) -> None:
     """Draw time and memory by size."""
     rows = read_rows(RESULTS / "exact_scale.csv")
     panels = []
@@ -303,7 +302,7 @@ def draw() -> None:
                                 {"ls": style, "marker": ".", "color": COLOURS[place]})  # fmt: skip
         axes = {"xlabel": "sites (clients, replicas)", "ylabel": f"{label} (dotted: before)"}
         panels.append(Panel(lines, axes | {"xscale": "log", "yscale": "log"}))
-    save_panels(FIGURE, panels)
+    save_panels(folder / "exact-scale.png", panels)
 
 
 STUDY = Study(

@@ -141,7 +141,7 @@ class Experiments:
             report=(lambda: vars(import_module(page_module))["tables"]())
             if page_module
             else report,
-            draw=(lambda: vars(import_module(page_module))["draw_figures"]())
+            draw=(lambda folder: vars(import_module(page_module))["draw_figures"](folder))
             if page_module
             else None,
         )

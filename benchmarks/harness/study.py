@@ -74,7 +74,8 @@ class Study:
         Returns that page, or its tables by name (:func:`benchmarks.harness.doc_pages.tables_of`),
         from the files that the project keeps. None: no page is generated.
     draw
-        Draws the figures of the page from the same files, where that needs no measurement.
+        Draws the figures of the page into a folder from the same files, where that needs no
+        measurement.
     """
 
     description: str | None
@@ -83,7 +84,7 @@ class Study:
     results: tuple[str, ...] = ()
     page: str = ""
     report: Callable[[], str | Mapping[str, str]] | None = None
-    draw: Callable[[], None] | None = None
+    draw: Callable[[Path], None] | None = None
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the study and of its report."""
@@ -110,7 +111,7 @@ class Study:
         if asked.write_docs:
             save_text(ROOT / self.page, self.new_page())
             if self.draw is not None:
-                self.draw()
+                self.draw(ROOT / "docs" / "figures")
         return FOUND
 
     def new_page(self) -> str:

@@ -10,13 +10,10 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import grouped
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import read_json, read_rows
 from benchmarks.online.dynamic import EXPERIMENTS, LATENCY, MECHANISM, OTHER_KEYS, K
 from benchmarks.online.tables import Rows, mean, pick, span, table
-
-FIGURES = ROOT / "docs" / "figures"
 
 
 def tables() -> dict[str, str]:
@@ -187,7 +184,7 @@ def _protocol(rows: Rows) -> str:
 # --- figures ------------------------------------------------------------------------------------
 
 
-def draw_figures(folder: Path = FIGURES) -> None:
+def draw_figures(folder: Path) -> None:
     """Draw Figures 3 to 7 into a folder."""
     data = _columns(MECHANISM)
     percent = {name: 100 * data[name] for name in data}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
 from benchmarks.harness.result_files import existing_rows, read_json
 from benchmarks.online.reads import (
@@ -39,7 +39,6 @@ from placement.online.reads.leader_share import (
     uniform_share,
 )
 
-FIGURES = ROOT / "docs" / "figures"
 STRATEGIES = {
     "leaseholder": {"rule": "leaseholder", "strong": "0"},
     "local": {"rule": "local", "strong": "0"},
@@ -229,8 +228,8 @@ def _elections(rows: Rows) -> str:
     )
 
 
-def draw_figures() -> None:
-    """Draw the figures of the page from the kept results."""
+def draw_figures(folder: Path) -> None:
+    """Draw the figures of the page into a folder, from the kept results."""
     rows = existing_rows(SLIDES.path)
     by = {suite: pick(rows, suite=suite) for suite in ("clients", "coin", "reads", "hot")}
 
@@ -276,4 +275,4 @@ def draw_figures() -> None:
             Panel(retries, {"xlabel": "life of intents, ms",
                             "ylabel": "retries per 100 strong reads"})]),
     ):  # fmt: skip
-        save_panels(FIGURES / f"online-reads-{name}.png", panels)
+        save_panels(folder / f"online-reads-{name}.png", panels)

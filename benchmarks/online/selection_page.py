@@ -9,14 +9,11 @@ from typing import Any
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import grouped
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import existing_rows, read_json
 from benchmarks.online.selection import BIN_MS, BOUNDS, CLOSED, LADDER, PUBLISHED, WIDE
 from benchmarks.online.tables import Rows, mean, means, pick, pivot, spread, table, values
 
-FIGURES = ROOT / "docs" / "figures"
-LOAD_STEP = FIGURES / "online-selection-load-step.png"
 _SHOWN = (10, 500)
 """Times between two draws of the speeds, ms, that the tables of the page show."""
 
@@ -195,8 +192,8 @@ _PANELS = (
 )
 
 
-def draw_figures() -> None:
-    """Draw the figures of the page from the kept results."""
+def draw_figures(folder: Path) -> None:
+    """Draw the figures of the page into a folder, from the kept results."""
     bounds, rows = read_json(BOUNDS.path), existing_rows(PUBLISHED.path)
     full, windows = bounds["full size"], [_known(row) for row in bounds["windows"]]
     epochs = values(full, "epoch_ms")
@@ -210,7 +207,7 @@ def draw_figures() -> None:
     label = f"mean and range of {len(windows)} windows"
     logs = {"xscale": "log", "yscale": "log"}
     save_panels(
-        FIGURES / "online-selection-ladder.png",
+        folder / "online-selection-ladder.png",
         [
             Panel(lines, logs | {"xlabel": "T, ms between two draws of the speeds",
                                  "ylabel": "mean latency, ms", "title": "140,000 reads"}),
@@ -222,11 +219,11 @@ def draw_figures() -> None:
         height=4.2,
     )  # fmt: skip
     save_panels(
-        FIGURES / "online-selection-epochs.png",
+        folder / "online-selection-epochs.png",
         [_epochs(rows, *panel) for panel in _PANELS],
         columns=3,
     )
-    draw_load_step(read_json(CLOSED.path)["load step"])
+    draw_load_step(read_json(CLOSED.path)["load step"], folder / "online-selection-load-step.png")
 
 
 def _epochs(
@@ -247,7 +244,7 @@ def _epochs(
     return Panel(lines, axes, bands=bands)
 
 
-def draw_load_step(rows: Rows, path: Path = LOAD_STEP) -> None:
+def draw_load_step(rows: Rows, path: Path) -> None:
     """Draw median and p99 of reads over time while 40 generators join, for the first seed.
 
     Parameters

@@ -1,0 +1,37 @@
+"""The pictures of the pages are drawn from the kept results, by the code as it is."""
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.study import MODULES, load_study
+
+FIGURES = ROOT / "docs" / "figures"
+DRAWN = [name for name in MODULES if load_study(name).draw is not None]
+
+
+def assert_drawn(folder):
+    """Drawn again they are the same pictures; text may differ a little between versions."""
+    image = pytest.importorskip("matplotlib.image")
+    drawn = sorted(path.name for path in folder.iterdir())
+    assert drawn
+    for name in drawn:
+        new, kept = (image.imread(place / name) for place in (folder, FIGURES))
+        assert new.shape == kept.shape
+        assert np.mean(np.abs(new - kept).max(axis=2) > 0.1) < 0.002, name
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_figures_of_a_study_are_those_of_its_kept_results(name, tmp_path):
+    load_study(name).draw(tmp_path)
+    assert_drawn(tmp_path)
+
+
+def test_the_picture_of_gaps_is_that_of_the_kept_results(tmp_path):
+    """The command and the methods are those of the page."""
+    methods = ["exact", "milp", "cp-sat", "local-search", "best-of", "qk", "kq"]
+    asked = [word for name in methods for word in ("--method", name)]
+    asked += ["--only", "world27 ·", "--only", "|V|=3", "--plot", str(tmp_path / "gap-world27.png")]
+    main(["report", str(ROOT / "benchmarks/results/gap.jsonl"), *asked])
+    assert_drawn(tmp_path)
