@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.harness import machine
 from benchmarks.harness.result_files import RESULTS, existing_rows, save_csv, save_json
 from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
@@ -74,15 +76,6 @@ def test_a_list_imports_no_study() -> None:
     assert all(f"\n{name} " in done.stdout for name in (*MODULES, *list(SUITES)))
 
 
-def test_an_unknown_experiment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names the value and those that there are."""
-    with pytest.raises(SystemExit):
-        main(["run", "contingency", "--only", "E3", "E10"])
-    err = capsys.readouterr().err
-    assert "'E10'" in err
-    assert "'E1', 'E2'" in err
-
-
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.csv")), ids=lambda path: path.name)
 def test_tables_are_written_as_they_are_committed(path: Path, tmp_path: Path) -> None:
     """The one writer of tables gives every committed table byte for byte."""
@@ -108,3 +101,17 @@ def test_a_report_without_results_names_the_file(tmp_path):
     missing = tmp_path / "online_reads.csv"
     with pytest.raises(InputError, match=r"online_reads\.csv: no results to report"):
         existing_rows(missing)
+
+
+def test_a_machine_is_described_in_full() -> None:
+    described = machine.describe(["numpy", "no-such-distribution"])
+    assert json.loads(json.dumps(described)) == described
+    assert isinstance(described["cores"], int)
+    assert described["cores"] >= 1
+    versions = described["versions"]
+    assert isinstance(versions, dict)
+    assert set(versions) == {"replica-placement", "numpy"}
+    assert re.fullmatch(r"[0-9a-f]{12}\+?|unknown", str(described["commit"]))
+    sentence = machine.sentence(described)
+    assert f"{described['cpu']}, {described['cores']} cores" in sentence
+    assert str(described["commit"])[:9] in sentence
