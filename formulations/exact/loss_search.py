@@ -30,7 +30,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome, missing
@@ -44,6 +43,7 @@ from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.enumeration_check import certified_or_named
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Termination, least_bound, relative_gap

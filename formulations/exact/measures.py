@@ -43,7 +43,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.late_voters import LateSuccessors, LateVoters, VoterOrder
 from formulations.exact.reduced_problem import weighs_more_than_sites
 from formulations.exact.threshold_search import (
@@ -70,6 +69,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.enumeration_check import certified_or_named
 from placement.proof.late.late_claim import rounding_of_shares, rounding_of_tables
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray

@@ -21,7 +21,6 @@ import numpy as np
 from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
 from formulations.exact.certificate_events import Certificate
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import Kernel, compiled_available, open_kernel
 from formulations.exact.kernel_types import Counters
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
@@ -34,6 +33,7 @@ from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.proof.enumeration_check import certified_or_named
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
@@ -21,6 +20,7 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.proof.enumeration_check import certified_or_named
 
 
 def solve(problem: Problem, options: Options) -> Plan:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import Session
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import score_of
@@ -30,6 +29,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.certificate_check import PLACES as FORMAT
+from placement.proof.enumeration_check import certified_or_named
 from placement.support.status import Status, Termination
 
 

@@ -21,12 +21,14 @@ from placement.feasibility.feasible_plans import role_choices, violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.status import Status
 from placement.support.work import Work
 
 FORMAT = "replica-placement/enumeration/1"
 
 _STEPS_OF_A_CONFIGURATION = 500
 _BATCH = 5000
+_MOST_CLAIMED = 100_000_000  # a tenth of the steps that a checker takes by itself
 
 
 def steps_of_enumeration(problem: Problem) -> int:
@@ -43,6 +45,26 @@ def steps_of_enumeration(problem: Problem) -> int:
     losses = 0 if problem.minimises_mean else len(instance.sites)
     each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max
     return sets * leaders * each * problem.demand.scenarios
+
+
+def certified_or_named(plan: Plan, proof: str, why: str = "", *, wanted: bool = True) -> Plan:
+    """Return a proven plan with a certificate, or with the words that it has none.
+
+    A plan that is not proven, or has a certificate, is returned as it is. With so few
+    configurations that a check evaluates them in some seconds, the certificate asks for this.
+    `proof` says what proved the plan, and `why` that it has no certificate.
+    """
+    if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE) or plan.certified:
+        return plan
+    if not wanted or steps_of_enumeration(plan.problem) > _MOST_CLAIMED:
+        words = f"{plan.status.value} (proved by {proof}; no certificate{why})"
+        if plan.found:
+            return plan.replace(notes=(words, *plan.notes))
+        return plan.replace(reasons=(*plan.reasons, words))
+    document: dict[str, object] = {"format": FORMAT, "bound": plan.bound, "score": plan.objective}
+    if plan.configuration is not None:
+        document |= plan.configuration.to_document()
+    return plan.replace(certificate=document)
 
 
 def _configurations(problem: Problem) -> Iterator[Configuration]:

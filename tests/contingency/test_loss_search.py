@@ -342,7 +342,7 @@ def test_a_search_that_is_asked_for_no_certificate_says_that_there_is_none():
 def test_a_certificate_that_becomes_too_large_is_not_kept(monkeypatch):
     problem, _ = question(1, "worst")
     monkeypatch.setattr("formulations.exact.loss_search.MOST_RECORDED", 20)
-    monkeypatch.setattr("formulations.exact.enumeration_claim._MOST_STEPS", 0)
+    monkeypatch.setattr("placement.proof.enumeration_check._MOST_CLAIMED", 0)
     plan = placement.solve(problem)
     assert plan.status is Status.OPTIMAL
     assert plan.certificate is None

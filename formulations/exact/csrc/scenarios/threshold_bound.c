@@ -252,13 +252,25 @@ static void live_columns(const scenario_question *q, scenario_bound *b, int a, i
     }
 }
 
-static void live_multipliers(const scenario_question *q, scenario_bound *b, int a)
+/* Twice the largest cost of each client, the most that a multiplier is where no fixed site serves: a checker's whole numbers
+ * hold no more, and a scenario of next to no weight would take steps of any length. */
+static const double *most_of_multipliers(const scenario_question *q, const scenario *s, double *most)
+{
+    size_t P = (size_t)q->padded;
+    memset(most, 0, P * sizeof(double));
+    for (size_t j = 0; j < (size_t)q->sites && s->cost; j++)
+        for (size_t c = 0; c < P; c++)
+            most[c] = fmax(most[c], 2.0 * s->cost[j * P + c]);
+    return most;
+}
+
+static void live_multipliers(const scenario_question *q, scenario_bound *b, int a, const double *most)
 {
     size_t at = (size_t)a * (size_t)q->padded;
     const int *live = b->live + at;
     for (int k = 0; k < b->live_count[a]; k++) {
         b->u[at + (size_t)k] = b->all_u[at + (size_t)live[k]];
-        b->live_fixed[at + (size_t)k] = b->fixed[at + (size_t)live[k]];
+        b->live_fixed[at + (size_t)k] = most[live[k]];
         b->live_scale[at + (size_t)k] = b->step_scale[live[k]];
     }
     for (int k = b->live_count[a]; k < b->length[a]; k++)
@@ -558,11 +570,11 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
                 sum += q->scenario[b->which[a]].cost[(size_t)b->free_site[i] * P + c];
             u[c] = b->free_count ? sum / b->free_count : fixed[c] < BIG ? fixed[c] : 0.0;
         }
-    for (size_t c = 0; c < P; c++)
-        if (u[c] > fixed[c])
-            u[c] = fixed[c];
     live_columns(q, b, a, some);
-    live_multipliers(q, b, a);
+    const double *most = some ? fixed : most_of_multipliers(q, &q->scenario[b->which[a]], b->direction);
+    for (size_t c = 0; c < P; c++)
+        u[c] = fmin(u[c], most[c]);
+    live_multipliers(q, b, a, most);
     find_detours(q, b, a);
     t->effort += q->scenario[b->which[a]].order ? 4.0 * q->clients : 0.0;
     return 1;
