@@ -30,7 +30,6 @@ SOURCES = [
     "lagrangean_bound",
     "leader_costs",
     "leader_tree",
-    "python/buffers",
     "python/module",
     "python/read_families",
     "root_bounds",
@@ -44,7 +43,6 @@ SOURCES = [
 ]
 SCENARIOS = [
     "client_loops",
-    "python/buffers",
     "python/read_families",
     "scenarios/binding",
     "scenarios/late",
@@ -53,6 +51,8 @@ SCENARIOS = [
     "scenarios/threshold_tree",
     "site_families",
 ]
+BUFFERS = "formulations/csrc/buffers.c"
+BUFFER_HEADERS = ["formulations/csrc/buffers.h", "formulations/csrc/owned_memory.h"]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.
 # Hidden names cannot be taken for those of the C library, as a function `open_tree` once was.
@@ -74,21 +74,22 @@ FLAGS = (
 kernels = [
     Extension(
         "formulations.exact._kernel",
-        sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
+        sources=[BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SOURCES)],
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "context",
                 "kernel",
-                "python/buffers",
                 "python/read_families",
                 "site_families",
                 "tuning",
                 "waits/greedy_choice",
                 "waits/wait_data",
             )
-        ],
+        ]
+        + BUFFER_HEADERS,
         include_dirs=[
+            "formulations/csrc",
             "formulations/exact/csrc",
             "formulations/exact/csrc/python",
         ],
@@ -99,22 +100,23 @@ kernels = [
     ),
     Extension(
         "formulations.exact._scenarios",
-        sources=[f"formulations/exact/csrc/{name}.c" for name in SCENARIOS],
+        sources=[BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SCENARIOS)],
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "context",
                 "kernel",
                 "tuning",
-                "python/buffers",
                 "python/read_families",
                 "scenarios/late",
                 "scenarios/losses",
                 "scenarios/scenario",
                 "site_families",
             )
-        ],
+        ]
+        + BUFFER_HEADERS,
         include_dirs=[
+            "formulations/csrc",
             "formulations/exact/csrc",
             "formulations/exact/csrc/python",
             "formulations/exact/csrc/scenarios",
@@ -126,22 +128,23 @@ kernels = [
     Extension(
         "formulations.quorumstore._kernel",
         sources=[
-            f"formulations/quorumstore/csrc/{name}.c"
-            for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
+            BUFFERS,
+            *(
+                f"formulations/quorumstore/csrc/{name}.c"
+                for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
+            ),
         ],
-        depends=["formulations/quorumstore/csrc/quorum.h"],
+        depends=["formulations/quorumstore/csrc/quorum.h", *BUFFER_HEADERS],
+        include_dirs=["formulations/csrc"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",
     ),
     Extension(
         "formulations.waits._kernel",
-        sources=[
-            "formulations/exact/csrc/python/buffers.c",
-            "formulations/waits/csrc/sets.c",
-        ],
-        depends=["formulations/exact/csrc/python/buffers.h"],
-        include_dirs=["formulations/exact/csrc/python"],
+        sources=[BUFFERS, "formulations/waits/csrc/sets.c"],
+        depends=BUFFER_HEADERS,
+        include_dirs=["formulations/csrc"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

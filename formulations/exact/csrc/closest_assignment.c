@@ -15,6 +15,7 @@ typedef unsigned long long site_set;
 
 /* The rows and amounts under work, and the cells they work on: of each client in its order, up to its nearest certain site. */
 typedef struct {
+    owned_memory owned;
     context *x;
     tree_node *f;
     int count;                  /* rows */
@@ -91,16 +92,16 @@ static int reserve_rows(context *x)
     size_t n = (size_t)x->p.clients * (size_t)x->p.sites;
     if (x->rows.cost)
         return 1;
-    x->rows.cost = malloc(n * sizeof(double) + 8);
-    x->rows.beta = malloc(n * sizeof(double) + 8);
-    x->rows.move = malloc(n * sizeof(double) + 8);
-    x->rows.best = malloc(n * sizeof(double) + 8);
-    x->rows.position = malloc(n * sizeof(int) + 8);
-    x->rows.site = malloc(n * sizeof(int) + 8);
-    x->rows.step = malloc(n + 8);
-    x->rows.start = malloc(((size_t)x->p.clients + 1) * sizeof(int));
-    return x->rows.cost && x->rows.beta && x->rows.move && x->rows.best && x->rows.position && x->rows.site &&
-           x->rows.step && x->rows.start;
+    owned_memory *owned = &x->owned;
+    x->rows.cost = own(owned, n + 1, sizeof(double));
+    x->rows.beta = own(owned, n + 1, sizeof(double));
+    x->rows.move = own(owned, n + 1, sizeof(double));
+    x->rows.best = own(owned, n + 1, sizeof(double));
+    x->rows.position = own(owned, n + 2, sizeof(int));
+    x->rows.site = own(owned, n + 2, sizeof(int));
+    x->rows.step = own(owned, n + 8, 1);
+    x->rows.start = own(owned, (size_t)x->p.clients + 1, sizeof(int));
+    return !owned->failed;
 }
 
 /* Take subgradient steps on (u, beta) for a node; keep the best pair there and return its bound. */
@@ -262,7 +263,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
     } else if (improved) {
         size_t bytes = sites * padded * sizeof(double);
         if (!f->own_beta)
-            f->own_beta = malloc(bytes + 8);
+            f->own_beta = own(&x->owned, bytes + 8, 1);
         if (!f->own_beta) {
             x->control.out_of_memory = 1;
             return -BIG;
@@ -285,47 +286,35 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
 
 static int make_rows(transfer_steps *s)
 {
+    owned_memory *owned = &s->owned;
     size_t clients = (size_t)s->x->p.clients, sites = (size_t)s->x->p.sites;
-    s->giver = malloc(TRANSFER_ROWS * sizeof(int));
-    s->place = malloc(TRANSFER_ROWS * sizeof(int));
-    s->taker = malloc(TRANSFER_ROWS * sizeof(int));
-    s->next_given = malloc(TRANSFER_ROWS * sizeof(int));
-    s->next_taken = malloc(TRANSFER_ROWS * sizeof(int));
-    s->amount = calloc(TRANSFER_ROWS, sizeof(double));
-    s->move = calloc(TRANSFER_ROWS, sizeof(double));
-    s->best = calloc(TRANSFER_ROWS, sizeof(double));
-    s->start = calloc(TRANSFER_ROWS + 1, sizeof(size_t));
-    s->given = malloc(clients * sizeof(int));
-    s->taken = malloc(clients * sizeof(int));
-    s->length = malloc(clients * sizeof(int));
-    s->cost = malloc(clients * sites * sizeof(double));
-    s->limit = malloc(clients * sizeof(double));
-    s->best_u = malloc(clients * sizeof(double));
-    s->share = calloc(clients * sites, sizeof(float));
-    s->window = calloc(clients * sites, sizeof(float));
-    s->listed_at = malloc((sites + 1) * sizeof(int));
-    s->listed = malloc(clients * LISTED * sizeof(int));
-    s->listed_share = malloc(clients * LISTED * sizeof(float));
-    s->served = malloc(clients * sizeof(double));
-    s->serves = malloc(clients * sizeof(site_set));
-    s->rank_of_selected = malloc(clients * MOST_SELECTED * sizeof(int));
-    s->by_place = malloc(sites * sizeof(double));
-    s->where = malloc(sites * sizeof(int));
-    s->where_in_order = malloc(clients * sites * sizeof(int));
-    return s->giver && s->place && s->taker && s->next_given && s->next_taken && s->amount && s->move && s->best && s->start &&
-           s->given && s->taken && s->length && s->cost && s->limit && s->best_u && s->share && s->window && s->listed_at &&
-           s->listed && s->listed_share && s->served && s->serves && s->rank_of_selected && s->by_place && s->where &&
-           s->where_in_order;
-}
-
-static void free_rows(transfer_steps *s)
-{
-    void *all[] = {s->giver, s->place, s->taker, s->next_given, s->next_taken, s->amount, s->move, s->best, s->start, s->cell,
-                   s->given, s->taken, s->length, s->cost, s->limit, s->best_u, s->share, s->window, s->listed_at,
-                   s->listed, s->listed_share, s->served, s->serves, s->rank_of_selected, s->by_place, s->where,
-                   s->where_in_order};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
+    s->giver = own(owned, TRANSFER_ROWS, sizeof(int));
+    s->place = own(owned, TRANSFER_ROWS, sizeof(int));
+    s->taker = own(owned, TRANSFER_ROWS, sizeof(int));
+    s->next_given = own(owned, TRANSFER_ROWS, sizeof(int));
+    s->next_taken = own(owned, TRANSFER_ROWS, sizeof(int));
+    s->amount = own(owned, TRANSFER_ROWS, sizeof(double));
+    s->move = own(owned, TRANSFER_ROWS, sizeof(double));
+    s->best = own(owned, TRANSFER_ROWS, sizeof(double));
+    s->start = own(owned, TRANSFER_ROWS + 1, sizeof(size_t));
+    s->given = own(owned, clients, sizeof(int));
+    s->taken = own(owned, clients, sizeof(int));
+    s->length = own(owned, clients, sizeof(int));
+    s->cost = own(owned, clients * sites, sizeof(double));
+    s->limit = own(owned, clients, sizeof(double));
+    s->best_u = own(owned, clients, sizeof(double));
+    s->share = own(owned, clients * sites, sizeof(float));
+    s->window = own(owned, clients * sites, sizeof(float));
+    s->listed_at = own(owned, sites + 1, sizeof(int));
+    s->listed = own(owned, clients * LISTED, sizeof(int));
+    s->listed_share = own(owned, clients * LISTED, sizeof(float));
+    s->served = own(owned, clients, sizeof(double));
+    s->serves = own(owned, clients, sizeof(site_set));
+    s->rank_of_selected = own(owned, clients * MOST_SELECTED, sizeof(int));
+    s->by_place = own(owned, sites, sizeof(double));
+    s->where = own(owned, sites, sizeof(int));
+    s->where_in_order = own(owned, clients * sites, sizeof(int));
+    return !owned->failed;
 }
 
 /* Lengths, limits and positions of a node without any beta, and its multipliers. */
@@ -528,11 +517,7 @@ static int make_violated_rows(transfer_steps *s, int steps)
 
 void free_transfers(cost_transfers *t)
 {
-    free(t->giver);
-    free(t->place);
-    free(t->taker);
-    free(t->amount);
-    free(t->lift);
+    release(&t->owned);
     memset(t, 0, sizeof *t);
 }
 
@@ -543,7 +528,7 @@ int transfer_costs(context *x, const cost_transfers *t)
 {
     const problem *p = &x->p;
     size_t padded = (size_t)p->padded, cells = (size_t)p->sites * padded;
-    if (!x->view.paid && !(x->view.paid = malloc(cells * sizeof(double) + 8)))
+    if (!x->view.paid && !(x->view.paid = own(&x->owned, cells + 1, sizeof(double))))
         return 0;
     double *costs = x->view.costs, moved = 0.0;
     memcpy(x->view.paid, costs, cells * sizeof(double));
@@ -731,12 +716,12 @@ static int keep_transfers(transfer_steps *s, cost_transfers *kept)
     int exponent;
     size_t room = (size_t)s->count + 1;
     free_transfers(kept);
-    kept->giver = malloc(room * sizeof(int));
-    kept->place = malloc(room * sizeof(int));
-    kept->taker = malloc(room * sizeof(int));
-    kept->amount = malloc(room * sizeof(double));
-    kept->lift = malloc((size_t)p->clients * sizeof(double));
-    if (!kept->giver || !kept->place || !kept->taker || !kept->amount || !kept->lift) {
+    kept->giver = own(&kept->owned, room, sizeof(int));
+    kept->place = own(&kept->owned, room, sizeof(int));
+    kept->taker = own(&kept->owned, room, sizeof(int));
+    kept->amount = own(&kept->owned, room, sizeof(double));
+    kept->lift = own(&kept->owned, (size_t)p->clients, sizeof(double));
+    if (kept->owned.failed) {
         free_transfers(kept);
         return 0;
     }
@@ -787,5 +772,6 @@ void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kep
         } else
             x->control.out_of_memory = 1;
     }
-    free_rows(&s);
+    free(s.cell);
+    release(&s.owned);
 }

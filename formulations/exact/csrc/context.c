@@ -6,111 +6,40 @@
 
 /* ---- Memory of a context: made once per problem, freed once. ---- */
 
-static void scratch_free(scratch *m)
+static void scratch_prepare(context *x)
 {
-    free(m->sites);
-    free(m->u);
-    free(m->direction);
-    free(m->gradient);
-    free(m->pick);
-    free(m->order);
-    free(m->key);
-    free(m->family_counts);
-    free(m->set_counts);
-    free(m->cost);
-    free(m->rank);
-    free(m->level_cost);
-    free(m->level_rank);
-    free(m->by_site);
-    free(m->beta_by_site);
-    free(m->block_u);
-    cells_release(&m->cells);
-}
-
-static int scratch_prepare(scratch *m, const problem *p)
-{
-    size_t S = (size_t)p->sites, P = (size_t)p->padded;
-    m->sites = malloc((3 * S + 8) * sizeof(int));
-    m->by_site = malloc(S * 8);
-    m->beta_by_site = calloc(S, 8);
-    m->u = malloc(P * 8 + 8);
-    m->direction = malloc(P * 8 + 8);
-    m->gradient = malloc(P * 8 + 8);
-    m->pick = malloc((S + 2) * sizeof(int));
-    m->order = malloc((S + 2) * sizeof(int));
-    m->key = malloc((4 * S + 8) * 8);
+    const problem *p = &x->p;
+    scratch *m = &x->scratch;
+    owned_memory *owned = &x->owned;
+    size_t S = (size_t)p->sites, P = (size_t)p->padded + 1;
     int replicas = longest_count(&p->replica_families), voters = longest_count(&p->voter_families);
     m->count_length = replicas > voters ? replicas : voters;
-    m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
-    m->set_counts = malloc(MOST_FAMILIES * (size_t)m->count_length * sizeof(int));
-    m->cost = malloc(2 * P * 8 + 8);
-    m->rank = malloc(4 * P * sizeof(int) + 8);
-    m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
-    m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
-    return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
-           m->pick && m->order && m->key && m->family_counts && m->set_counts && m->cost && m->rank && m->level_cost &&
-           m->level_rank;
+    m->sites = own(owned, 3 * S + 8, sizeof(int));
+    m->by_site = own(owned, S, 8);
+    m->beta_by_site = own(owned, S, 8);
+    m->u = own(owned, P, 8);
+    m->direction = own(owned, P, 8);
+    m->gradient = own(owned, P, 8);
+    m->pick = own(owned, S + 2, sizeof(int));
+    m->order = own(owned, S + 2, sizeof(int));
+    m->key = own(owned, 4 * S + 8, 8);
+    m->family_counts = own(owned, (2 * MOST_FAMILIES + 2) * (size_t)m->count_length, sizeof(int));
+    m->set_counts = own(owned, MOST_FAMILIES * (size_t)m->count_length, sizeof(int));
+    m->cost = own(owned, 2 * P, 8);
+    m->rank = own(owned, 4 * P, sizeof(int));
+    m->level_cost = own(owned, (MAX_ENUMERATED + 1) * P, 8);
+    m->level_rank = own(owned, (MAX_ENUMERATED + 1) * P, sizeof(int));
 }
 
 void context_free(context *x)
 {
-    problem *p = &x->p;
-    if (x->tree.stack)
-        for (int i = 0; i < x->tree.capacity; i++)
-            node_free(&x->tree.stack[i]);
-    free(p->rtt);
-    free(p->rank);
-    free(p->near_weight);
-    free(p->relay_weight);
-    free(p->step_scale);
-    free(p->site_rtt);
-    free(p->scenario);
-    free(p->scenario_rtt);
-    free(p->scenario_weight);
-    free(p->direct);
-    free(p->price);
-    free(p->may_hold);
-    free_cases(&p->cases, p->sites);
-    families_free(&p->replica_families);
-    families_free(&p->voter_families);
-    free(x->best.replicas);
-    free(x->view.costs);
-    free(x->view.paid);
-    free(x->view.near_order);
-    free(x->tree.stack);
+    for (int i = 0; x->tree.stack && i < x->tree.capacity; i++)
+        node_free(&x->tree.stack[i]);
+    free_cases(&x->p.cases);
     open_parts_free(x);
+    cells_release(&x->scratch.cells);
     free(x->proof.events.data);
-    free(x->inner.rho);
-    free(x->inner.blocked);
-    free(x->inner.blocks);
-    free(x->inner.floors);
-    free(x->inner.interval_order);
-    free(x->inner.members);
-    free(x->inner.missed);
-    free(x->inner.voter);
-    free(x->inner.voter_wait);
-    free(x->inner.floors_state);
-    free(x->inner.decided);
-    free(x->inner.places);
-    free(x->inner.room.in);
-    free(x->inner.room.counts);
-    free(x->inner.room.blocked);
-    free(x->inner.selected);
-    free(x->inner.radii);
-    for (int side = IN; side <= OUT; side++)
-        free(x->evaluated.forced[side]);
-    free(p->by_client);
-    free(x->view.ordered);
-    free(x->rows.cost);
-    free(x->rows.beta);
-    free(x->rows.move);
-    free(x->rows.best);
-    free(x->rows.position);
-    free(x->rows.site);
-    free(x->rows.start);
-    free(x->rows.step);
-    scratch_free(&x->scratch);
-    memory_free(x);
+    release(&x->owned);
     free(x);
 }
 
@@ -169,46 +98,46 @@ int context_prepare(context *x)
     x->limits.interval_gain = INTERVAL_GAIN;
     x->limits.patience = x->limits.large ? PUT_OFF_FROM_LARGE : PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
-    x->best.replicas = malloc(S * sizeof(int));
-    x->view.costs = malloc(S * P * 8 + 8);
-    x->view.near_order = malloc(S * sizeof(int));
-    p->rank = calloc(S * P + 1, sizeof(int));
-    p->step_scale = calloc(P + 1, 8);
-    x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
-    x->inner.rho = malloc(S * 8);
-    x->inner.blocked = calloc(S, 1);
-    x->inner.blocks = malloc(S);
-    x->inner.floors = malloc(S * 8);
+    owned_memory *owned = &x->owned;
+    x->best.replicas = own(owned, S, sizeof(int));
+    x->view.costs = own(owned, S * P + 1, 8);
+    x->view.near_order = own(owned, S, sizeof(int));
+    p->rank = own(owned, S * P + 1, sizeof(int));
+    p->step_scale = own(owned, P + 1, 8);
+    x->tree.stack = own(owned, (size_t)x->tree.capacity, sizeof(tree_node));
+    x->inner.rho = own(owned, S, 8);
+    x->inner.blocked = own(owned, S, 1);
+    x->inner.blocks = own(owned, S, 1);
+    x->inner.floors = own(owned, S, 8);
     size_t intervals = p->scenarios > 1 ? (size_t)p->scenarios * S : 1;
-    x->inner.interval_order = malloc(intervals * sizeof(int));
-    x->inner.members = malloc(intervals * sizeof(int));
-    x->inner.missed = malloc(intervals * 8);
-    x->inner.decided = malloc(p->scenarios > 1 ? S * S : 1);
-    x->inner.voter = malloc(intervals * sizeof(int));
-    x->inner.voter_wait = malloc(intervals * 8);
-    x->inner.floors_state = malloc(S);
+    x->inner.interval_order = own(owned, intervals, sizeof(int));
+    x->inner.members = own(owned, intervals, sizeof(int));
+    x->inner.missed = own(owned, intervals, 8);
+    x->inner.decided = own(owned, p->scenarios > 1 ? S * S : 1, 1);
+    x->inner.voter = own(owned, intervals, sizeof(int));
+    x->inner.voter_wait = own(owned, intervals, 8);
+    x->inner.floors_state = own(owned, S, 1);
     x->inner.ordered_leader = x->inner.floors_leader = -2;
     x->inner.searches = 1;
     x->inner.closing = BIG;
-    x->inner.places = malloc(p->cases.balls ? S * (size_t)p->voters * sizeof(int) : 1);
-    x->inner.selected = malloc(5 * S * sizeof(int));
+    x->inner.places = own(owned, p->cases.balls ? S * (size_t)p->voters : 1, sizeof(int));
+    x->inner.selected = own(owned, 5 * S, sizeof(int));
     size_t radii = S;
     for (int s = 0; s < sites && p->cases.count; s++)
         if (cells_of_leader(&p->cases, s) > radii)
             radii = cells_of_leader(&p->cases, s);
-    x->inner.radii = malloc((radii + 2) * sizeof(radius_minimum));
+    x->inner.radii = own(owned, radii + 2, sizeof(radius_minimum));
     for (int side = IN; side <= OUT; side++)
-        if (!(x->evaluated.forced[side] = calloc(S, 8)))
-            return 0;
-    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.floors || !x->inner.interval_order || !x->inner.members || !x->inner.missed || !x->inner.voter || !x->inner.voter_wait || !x->inner.floors_state || !x->inner.decided || !x->inner.places || !x->inner.selected || !x->inner.radii)
-        return 0;
+        x->evaluated.forced[side] = own(owned, S, 8);
+    scratch_prepare(x);
+    memory_prepare(x);
+    open_parts_prepare(x);
     rule_room *room = &x->inner.room;
     room->in_count = -1;
-    room->in = malloc(S * sizeof(int));
-    room->counts = malloc(MOST_FAMILIES * (size_t)x->scratch.count_length * sizeof(int));
-    room->blocked = malloc(S);
-    if (!room->in || !room->counts || !room->blocked)
+    room->in = own(owned, S, sizeof(int));
+    room->counts = own(owned, MOST_FAMILIES * (size_t)x->scratch.count_length, sizeof(int));
+    room->blocked = own(owned, S, 1);
+    if (owned->failed)
         return 0;
     set_ranks(p);
     set_step_scale(p);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "owned_memory.h"
 #include "site_families.h"
 #include "tuning.h"
 #include "waits/wait_data.h"
@@ -88,6 +89,7 @@ typedef struct {
     int *giver, *place, *taker; /* the sites are those at the places 0 to `place` */
     double *amount;
     double *lift;               /* clients: by how much they raised the multipliers of the root */
+    owned_memory owned;
 } cost_transfers;
 
 /* The problem under the leader who is bounded now. Written by leader_costs.c and closest_assignment.c, and from memory by root_bounds.c. */
@@ -199,6 +201,7 @@ typedef struct {
     int *start;                /* clients + 1; NULL: there are none */
     int *site;
     double *value;
+    owned_memory owned;
 } beta_list;
 
 /* Rows (client, site) of closest assignment that the steps on (u, beta) work on. Written by closest_assignment.c. */
@@ -212,6 +215,7 @@ typedef struct {
 typedef struct {
     double *gain[3], *tries[3]; /* per side and site; NULL: nothing was decided yet */
     double gain_sum[3], tries_sum[3];
+    owned_memory owned;
 } pseudo_costs;
 
 /* Roots as they were when each leader was last bounded, by leader (the last row: of leader -1). Written by
@@ -371,6 +375,7 @@ typedef struct {
 } scratch;
 
 typedef struct {
+    owned_memory owned;        /* all arrays but those that grow */
     problem p;
     incumbent best;
     leader_view view;

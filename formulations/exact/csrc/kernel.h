@@ -110,7 +110,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error);
 double bound_error(const context *x, const tree_node *f, double served, double least, int count);
 
 /* waits/wait_cases.c */
-void free_cases(wait_cases *cases, int sites);
+void free_cases(wait_cases *cases);
 int radii_of(const wait_cases *cases, int wait, int leader);
 int sizes_of(const wait_cases *cases, int wait);
 size_t cells_of_leader(const wait_cases *cases, int leader);
@@ -159,7 +159,7 @@ void start_multipliers(context *x, tree_node *f, const int *set, int count);
 /* leader_tree.c */
 void open_root(context *x, const double *u, int shared);
 double record_close(context *x, tree_node *f, double bound);
-int open_parts_prepare(context *x);
+void open_parts_prepare(context *x);
 void open_parts_free(context *x);
 void open_trees(context *x, const int *leader, const double *u, const double *bound, int count);
 leader_tree *tree_of(const context *x, int leader);
@@ -174,8 +174,7 @@ int bound_roots(context *x, const int *leader, int count, double *u, const unsig
 void set_replica_range(context *x, int least, int most);
 int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds);
 size_t memory_row(const context *x, int leader);
-int memory_prepare(context *x);
-void memory_free(context *x);
+void memory_prepare(context *x);
 double bound_from_memory(context *x, int leader, int *count);
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
 

@@ -17,10 +17,7 @@ static void open_root_at(context *x, const unsigned char *state, int shared);
 
 static void free_pseudo_costs(pseudo_costs *p)
 {
-    for (int side = IN; side <= OUT; side++) {
-        free(p->gain[side]);
-        free(p->tries[side]);
-    }
+    release(&p->owned);
     memset(p, 0, sizeof *p);
 }
 
@@ -30,10 +27,10 @@ static void reset_pseudo_costs(context *x)
     pseudo_costs *p = &current_tree(x)->pseudo;
     free_pseudo_costs(p);
     for (int side = IN; side <= OUT; side++) {
-        p->gain[side] = calloc((size_t)x->p.sites, sizeof(double));
-        p->tries[side] = calloc((size_t)x->p.sites, sizeof(double));
-        x->control.out_of_memory |= !p->gain[side] || !p->tries[side];
+        p->gain[side] = own(&p->owned, (size_t)x->p.sites, sizeof(double));
+        p->tries[side] = own(&p->owned, (size_t)x->p.sites, sizeof(double));
     }
+    x->control.out_of_memory |= p->owned.failed;
 }
 
 /* Note what the decision that made a node has raised the bound by, now that it is `value`. */
@@ -138,10 +135,9 @@ leader_tree *current_tree(const context *x)
     return tree_of(x, x->view.leader);
 }
 
-int open_parts_prepare(context *x)
+void open_parts_prepare(context *x)
 {
-    x->open.tree = calloc((size_t)x->p.sites + 1, sizeof(leader_tree));
-    return x->open.tree != NULL;
+    x->open.tree = own(&x->owned, (size_t)x->p.sites + 1, sizeof(leader_tree));
 }
 
 static void drop_part(context *x, int at)
@@ -155,9 +151,7 @@ static void drop_part(context *x, int at)
 
 static void free_beta_list(beta_list *b)
 {
-    free(b->start);
-    free(b->site);
-    free(b->value);
+    release(&b->owned);
     memset(b, 0, sizeof *b);
 }
 
@@ -187,7 +181,6 @@ void open_parts_free(context *x)
 {
     forget_open_parts(x);
     free(x->open.part);
-    free(x->open.tree);
 }
 
 /* Multipliers in half the memory: any numbers give valid bounds. */
@@ -287,7 +280,7 @@ static void close_parts(context *x)
 static void adopt_beta(context *x, tree_node *f, const beta_list *kept)
 {
     size_t padded = (size_t)x->p.padded, cells = (size_t)x->p.sites * padded;
-    if (!f->own_beta && !(f->own_beta = malloc(cells * sizeof(double) + 8))) {
+    if (!f->own_beta && !(f->own_beta = own(&x->owned, cells + 1, sizeof(double)))) {
         x->control.out_of_memory = 1;
         return;
     }
@@ -366,10 +359,10 @@ static void keep_beta(context *x, const double *beta, beta_list *kept)
     for (size_t i = 0; i < sites * padded; i++)
         count += beta[i] > 0.0;
     free_beta_list(kept);
-    kept->start = malloc(((size_t)p->clients + 1) * sizeof(int));
-    kept->site = malloc(count * sizeof(int) + 8);
-    kept->value = malloc(count * sizeof(double) + 8);
-    if (!kept->start || !kept->site || !kept->value) {
+    kept->start = own(&kept->owned, (size_t)p->clients + 1, sizeof(int));
+    kept->site = own(&kept->owned, count + 1, sizeof(int));
+    kept->value = own(&kept->owned, count + 1, sizeof(double));
+    if (kept->owned.failed) {
         free_beta_list(kept);
         x->control.out_of_memory = 1;
         return;

@@ -16,24 +16,14 @@ size_t memory_row(const context *x, int leader)
     return leader < 0 ? (size_t)x->p.sites : (size_t)leader;
 }
 
-int memory_prepare(context *x)
+void memory_prepare(context *x)
 {
     size_t rows = (size_t)x->p.sites + 1, S = (size_t)x->p.sites;
-    x->memory.rho = malloc(rows * S * sizeof(double));
-    x->memory.near_order = malloc(rows * S * sizeof(int));
-    x->memory.served = malloc(rows * sizeof(double));
-    x->memory.stored = calloc(rows, 1);
-    x->memory.ordered = calloc(rows, 1);
-    return x->memory.rho && x->memory.near_order && x->memory.served && x->memory.stored && x->memory.ordered;
-}
-
-void memory_free(context *x)
-{
-    free(x->memory.rho);
-    free(x->memory.near_order);
-    free(x->memory.served);
-    free(x->memory.stored);
-    free(x->memory.ordered);
+    x->memory.rho = own(&x->owned, rows * S, sizeof(double));
+    x->memory.near_order = own(&x->owned, rows * S, sizeof(int));
+    x->memory.served = own(&x->owned, rows, sizeof(double));
+    x->memory.stored = own(&x->owned, rows, 1);
+    x->memory.ordered = own(&x->owned, rows, 1);
 }
 
 /* Keep x->inner.rho, which must be that of the root `f` at f->u; `served` is the sum of min(u, fixed_cost) there. */
@@ -205,7 +195,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, width = (size_t)p->padded;
     int selected;
-    if (!x->scratch.block_u && !(x->scratch.block_u = malloc(LEADERS_PER_PASS * width * sizeof(double) + 8))) {
+    if (!x->scratch.block_u && !(x->scratch.block_u = own(&x->owned, LEADERS_PER_PASS * width + 1, sizeof(double)))) {
         x->control.out_of_memory = 1;
         return;
     }

@@ -127,7 +127,7 @@ int longest_count(const family_list *list)
 }
 
 /* Check the numbers of a family and make the count of no sites; 0 when they are wrong or memory is short. */
-int family_prepare(site_family *f, int sites)
+int family_prepare(site_family *f, int sites, owned_memory *owned)
 {
     f->parent = f->innermost + sites;
     f->least = f->parent + f->blocks;
@@ -136,7 +136,7 @@ int family_prepare(site_family *f, int sites)
     for (int s = 0; s < sites; s++)
         if (f->innermost[s] < -1 || f->innermost[s] >= f->blocks)
             return 0;
-    f->start = calloc((size_t)count_length(f), sizeof(int));
+    f->start = own(owned, (size_t)count_length(f), sizeof(int));
     f->possible = 1;
     if (!f->start)
         return 0;
@@ -154,13 +154,4 @@ int family_prepare(site_family *f, int sites)
         f->start[PRESENT] += f->spread[b] && need[b] > 0;
     }
     return 1;
-}
-
-void families_free(family_list *list)
-{
-    for (int k = 0; k < list->count; k++) {
-        free(list->family[k].innermost);
-        free(list->family[k].start);
-    }
-    list->count = 0;
 }

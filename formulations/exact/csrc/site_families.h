@@ -2,6 +2,8 @@
 #ifndef SITE_FAMILIES_H
 #define SITE_FAMILIES_H
 
+#include "owned_memory.h"
+
 #define MOST_FAMILIES 16      /* families per role; more are refused */
 
 typedef struct {
@@ -31,7 +33,6 @@ int count_all(const site_family *f, int *count, const int *sites, int number, in
 int sites_fit(const family_list *list, const int *sites, int number, int most, int *scratch);
 int sites_obey(const family_list *list, const int *sites, int number, int *scratch);
 int longest_count(const family_list *list);
-int family_prepare(site_family *f, int sites);
-void families_free(family_list *list);
+int family_prepare(site_family *f, int sites, owned_memory *owned);
 
 #endif

@@ -83,22 +83,15 @@ static int renew_detours(const context *x, tree_node *f, int c, double fixed)
     return passed;
 }
 
-static int detours_alloc(const context *x, tree_node *f)
+static int detours_alloc(context *x, tree_node *f)
 {
     size_t clients = (size_t)x->p.clients;
     if (f->detours)
         return 1;
-    f->detours = malloc(clients * MOST_DETOURS * sizeof(detour) + 8);
-    f->detour_count = malloc(clients + 8);
-    f->detour_rank = malloc(clients * sizeof(int) + 8);
+    f->detours = own(&x->owned, clients * MOST_DETOURS + 1, sizeof(detour));
+    f->detour_count = own(&x->owned, clients + 8, 1);
+    f->detour_rank = own(&x->owned, clients + 2, sizeof(int));
     return f->detours && f->detour_count && f->detour_rank;
-}
-
-static void free_detours(tree_node *f)
-{
-    free(f->detours);
-    free(f->detour_count);
-    free(f->detour_rank);
 }
 
 /* Bring the detours of a node up to date. There are none where no read is relayed or no replica is certain, nor beside
@@ -131,7 +124,7 @@ void update_detours(context *x, tree_node *f)
 }
 
 /* A child begins with the lists of its parent. */
-static void inherit_detours(const context *x, tree_node *child, const tree_node *parent)
+static void inherit_detours(context *x, tree_node *child, const tree_node *parent)
 {
     size_t clients = (size_t)x->p.clients;
     child->has_detours = parent->has_detours && detours_alloc(x, child);
@@ -320,9 +313,9 @@ int sparse_alloc(context *x, tree_node *f)
 {
     size_t bytes = (size_t)x->p.padded * sizeof(double) + 8;
     if (!f->plain_cost)
-        f->plain_cost = calloc(bytes, 1);
+        f->plain_cost = own(&x->owned, bytes, 1);
     if (!f->max_multiplier)
-        f->max_multiplier = calloc(bytes, 1);
+        f->max_multiplier = own(&x->owned, bytes, 1);
     return f->plain_cost && f->max_multiplier;
 }
 
@@ -471,17 +464,18 @@ int node_alloc(context *x, tree_node *f, int columns)
     size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
     size_t wanted = (columns > 0 ? (size_t)columns : 1) * padded + 1;
     if (!f->state) {
-        f->state = malloc(sites);
-        f->free_site = malloc(sites * sizeof(int));
-        f->in_site = malloc(sites * sizeof(int));
-        f->column = malloc(sites * sizeof(double *));
-        f->fixed_cost = malloc(padded * sizeof(double) + 8);
-        f->fixed_rank = malloc(padded * sizeof(int) + 8);
-        f->u = malloc(padded * sizeof(double) + 8);
-        f->offset = malloc(padded * sizeof(double) + 8);
-        f->frequency = malloc(sites * sizeof(double));
-        f->base = malloc(sites * sizeof(double));
-        f->detour = malloc(sites * sizeof(double));
+        owned_memory *owned = &x->owned;
+        f->state = own(owned, sites, 1);
+        f->free_site = own(owned, sites, sizeof(int));
+        f->in_site = own(owned, sites, sizeof(int));
+        f->column = own(owned, sites, sizeof(double *));
+        f->fixed_cost = own(owned, padded + 1, sizeof(double));
+        f->fixed_rank = own(owned, padded + 2, sizeof(int));
+        f->u = own(owned, padded + 1, sizeof(double));
+        f->offset = own(owned, padded + 1, sizeof(double));
+        f->frequency = own(owned, sites, sizeof(double));
+        f->base = own(owned, sites, sizeof(double));
+        f->detour = own(owned, sites, sizeof(double));
     }
     if (f->capacity < wanted) {
         free(f->block);
@@ -490,30 +484,13 @@ int node_alloc(context *x, tree_node *f, int columns)
     }
     f->beta = NULL;
     f->has_detours = 0;
-    return f->state && f->free_site && f->in_site && f->column && f->block && f->fixed_cost &&
-           f->fixed_rank && f->u && f->offset && f->frequency && f->base && f->detour;
+    return f->block && !x->owned.failed;
 }
 
 void node_free(tree_node *f)
 {
-    free(f->state);
-    free(f->free_site);
-    free(f->in_site);
-    free(f->column);
     free(f->block);
-    free(f->fixed_cost);
-    free(f->fixed_rank);
-    free(f->u);
-    free(f->offset);
-    free(f->frequency);
-    free(f->base);
-    free(f->detour);
-    free_detours(f);
-    free(f->own_beta);
-    free(f->plain_cost);
-    free(f->max_multiplier);
     cells_release(&f->cells);
-    memset(f, 0, sizeof(*f));
 }
 
 /* Take the site at `position` off the free list; its own multipliers beta leave every sum. */

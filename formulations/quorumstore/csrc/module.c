@@ -1,11 +1,9 @@
 /* Python binding of the search: limited API (abi3, CPython 3.11 and later), buffers in, sets out. */
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "buffers.h"
 #include "quorum.h"
 
 #define STORE "formulations.quorumstore._kernel.store"
@@ -28,24 +26,6 @@ static void free_search(PyObject *capsule)
     if (x)
         search_free(x);
     Py_XDECREF(owner);
-}
-
-/* A private copy of a contiguous buffer of `count` elements. */
-static void *copied(PyObject *source, size_t count, size_t bytes)
-{
-    Py_buffer view;
-    void *out = NULL;
-    if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS))
-        return NULL;
-    if ((size_t)view.len != count * bytes)
-        PyErr_Format(PyExc_ValueError, "kernel buffer has %zd bytes, expected %zd", view.len,
-                     (Py_ssize_t)(count * bytes));
-    else if (!(out = malloc(count ? count * bytes : 1)))
-        PyErr_NoMemory();
-    else
-        memcpy(out, view.buf, count * bytes);
-    PyBuffer_Release(&view);
-    return out;
 }
 
 static int in_range(const int32_t *values, size_t count, int least, int below)
@@ -73,10 +53,11 @@ static int read_store(store *s, PyObject *args)
     }
     const size_t n = (size_t)s->sites, v = (size_t)s->variants, l = (size_t)s->losses;
     const size_t of = n * (size_t)s->most_variants, m = (size_t)lost;
-    if (!(s->grid = copied(grid, (size_t)s->values, 8)) || !(s->rank = copied(rank, n * n, 4)) ||
-        !(s->moved = copied(moved, v * n, 4)) || !(s->variant_of = copied(variant_of, of, 4)) ||
-        !(s->loss_begin = copied(begin, l + 1, 4)) || !(s->loss_site = copied(site, m, 4)) ||
-        !(s->loss_variant = copied(variant, m, 4)) || !(s->region = copied(region, n, 4)))
+    owned_memory *owned = &s->owned;
+    if (!(s->grid = copy_buffer(owned, grid, (size_t)s->values * 8)) || !(s->rank = copy_buffer(owned, rank, n * n * 4)) ||
+        !(s->moved = copy_buffer(owned, moved, v * n * 4)) || !(s->variant_of = copy_buffer(owned, variant_of, of * 4)) ||
+        !(s->loss_begin = copy_buffer(owned, begin, (l + 1) * 4)) || !(s->loss_site = copy_buffer(owned, site, m * 4)) ||
+        !(s->loss_variant = copy_buffer(owned, variant, m * 4)) || !(s->region = copy_buffer(owned, region, n * 4)))
         return 0;
     if (!in_range(s->rank, n * n, 0, s->values) || !in_range(s->moved, v * n, 0, s->values) ||
         !in_range(s->variant_of, of, -1, s->variants) || !in_range(s->loss_site, m, 0, s->sites) ||
@@ -126,7 +107,8 @@ PyDoc_STRVAR(open_doc, "open(store, reads, writes, needed, contingency, moving, 
 static PyObject *open_search(PyObject *self, PyObject *args)
 {
     PyObject *owner, *object[5], *capsule = NULL;
-    void *part[5] = {NULL, NULL, NULL, NULL, NULL};
+    void *part[5];
+    owned_memory parts = {0};
     long long needed[2];
     int contingency, moving[4], caps[4], pairs;
     (void)self;
@@ -145,15 +127,15 @@ static PyObject *open_search(PyObject *self, PyObject *args)
     const size_t n = (size_t)s->sites, many = (size_t)pairs;
     size_t largest = 0;
     const int64_t wanted[2] = {needed[0], needed[1]};
-    part[2] = copied(object[2], 4 * many, 4);
+    part[2] = copy_buffer(&parts, object[2], 4 * many * 4);
     if (!part[2] || !fitting_pairs(s, part[2], many))
         goto out;
     for (size_t k = 0; k < many; k++)
         if ((size_t)((int32_t *)part[2])[4 * k] > largest)
             largest = (size_t)((int32_t *)part[2])[4 * k];
-    if (!(part[0] = copied(object[0], n, 8)) || !(part[1] = copied(object[1], n, 8)) ||
-        !(part[3] = copied(object[3], many, 8)) ||
-        !(part[4] = copied(object[4], 4 * many * (largest + 1), 8)))
+    if (!(part[0] = copy_buffer(&parts, object[0], n * 8)) || !(part[1] = copy_buffer(&parts, object[1], n * 8)) ||
+        !(part[3] = copy_buffer(&parts, object[3], many * 8)) ||
+        !(part[4] = copy_buffer(&parts, object[4], 4 * many * (largest + 1) * 8)))
         goto out;
     const int64_t *counts[2] = {part[0], part[1]};
     search *x = search_new(s, counts, wanted, pairs, part[2], part[3], part[4]);
@@ -173,8 +155,7 @@ static PyObject *open_search(PyObject *self, PyObject *args)
     Py_INCREF(owner);
     PyCapsule_SetContext(capsule, owner);
 out:
-    for (int k = 0; k < 5; k++)
-        free(part[k]);
+    release(&parts);
     return capsule;
 }
 

@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "owned_memory.h"
+
 /* The tie rule compares sums of doubles bit by bit with those of NumPy. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error "doubles are computed with excess precision"
@@ -46,6 +48,7 @@ enum { READ = 0, WRITE = 1 };
 
 /* Data that all keys of a store share. */
 typedef struct {
+    owned_memory owned;       /* all arrays */
     int sites, values;        /* n; number of grid values */
     double *grid;             /* values */
     int32_t *rank;            /* sites x sites: rank of the RTT of coordinator i to replica j */
@@ -99,6 +102,7 @@ typedef struct {
 typedef struct search search;
 
 struct search {
+    owned_memory owned;       /* all arrays but `rows` */
     const store *s;
     int clients, words, lanes;
     int32_t *client;          /* clients: its site */

@@ -6,63 +6,15 @@
 
 void store_free(store *s)
 {
-    free(s->grid);
-    free(s->rank);
-    free(s->moved);
-    free(s->variant_of);
-    free(s->loss_begin);
-    free(s->loss_site);
-    free(s->loss_variant);
-    free(s->region);
+    release(&s->owned);
     free(s);
 }
 
 void search_free(search *x)
 {
-    for (int side = READ; side <= WRITE; side++) {
-        free(x->count[side]);
-        free(x->table[side]);
-        free(x->loss_order[side]);
-    }
-    for (int b = 0; x->ball && b < x->most_conditions; b++)
-        free(x->ball[b].out);
-    for (int k = 0; x->condition && k < x->most_conditions; k++) {
-        free(x->condition[k].level);
-        free(x->condition[k].factor);
-        free(x->condition[k].counted);
-        free(x->condition[k].must);
-    }
-    free(x->client);
-    free(x->number);
-    free(x->pair);
-    free(x->steps);
-    free(x->best_set);
-    free(x->tie_set);
-    free(x->ball);
-    free(x->condition);
-    free(x->path);
-    free(x->region_count);
-    free(x->candidates);
-    free(x->level);
-    free(x->base);
-    free(x->children);
-    free(x->far);
-    free(x->rank);
-    free(x->ranks);
-    free(x->masks);
-    free(x->sums);
-    free(x->known);
-    free(x->place);
-    free(x->taken);
-    free(x->sorted);
     free(x->rows);
+    release(&x->owned);
     free(x);
-}
-
-/* calloc(0) may be NULL. */
-static void *cleared(size_t count, size_t bytes)
-{
-    return calloc(count ? count : 1, bytes);
 }
 
 /* Entries with bits above those of the last client are never read. */
@@ -79,34 +31,30 @@ static void make_tables(search *x)
     }
 }
 
-static int make_conditions(search *x)
+static void make_conditions(search *x)
 {
     const size_t words = (size_t)x->words, levels = (size_t)x->largest + 1;
-    x->ball = cleared((size_t)x->most_conditions, sizeof *x->ball);
-    x->condition = cleared((size_t)x->most_conditions, sizeof *x->condition);
-    if (!x->ball || !x->condition)
-        return 0;
-    for (int i = 0; i < x->most_conditions; i++) {
+    x->ball = own(&x->owned, (size_t)x->most_conditions, sizeof *x->ball);
+    x->condition = own(&x->owned, (size_t)x->most_conditions, sizeof *x->condition);
+    for (int i = 0; i < x->most_conditions && !x->owned.failed; i++) {
         condition *k = &x->condition[i];
-        if (!(x->ball[i].out = cleared((size_t)x->s->sites * words, sizeof(word))) ||
-            !(k->level = cleared(levels, sizeof *k->level)) ||
-            !(k->factor = cleared(levels, sizeof *k->factor)) ||
-            !(k->counted = cleared(levels * words, sizeof(word))) ||
-            !(k->must = cleared(words, sizeof(word))))
-            return 0;
+        x->ball[i].out = own(&x->owned, (size_t)x->s->sites * words, sizeof(word));
+        k->level = own(&x->owned, levels, sizeof *k->level);
+        k->factor = own(&x->owned, levels, sizeof *k->factor);
+        k->counted = own(&x->owned, levels * words, sizeof(word));
+        k->must = own(&x->owned, words, sizeof(word));
     }
-    return 1;
 }
 
-static int make_pairs(search *x, int pairs, const int32_t *shapes, const double *ways,
+static void make_pairs(search *x, int pairs, const int32_t *shapes, const double *ways,
                       const double *steps)
 {
     const size_t width = (size_t)x->largest + 1;
     x->pairs = pairs;
-    x->pair = cleared((size_t)pairs, sizeof *x->pair);
-    x->steps = cleared((size_t)pairs * 4 * width, sizeof *x->steps);
-    if (!x->pair || !x->steps)
-        return 0;
+    x->pair = own(&x->owned, (size_t)pairs, sizeof *x->pair);
+    x->steps = own(&x->owned, (size_t)pairs * 4 * width, sizeof *x->steps);
+    if (x->owned.failed)
+        return;
     memcpy(x->steps, steps, (size_t)pairs * 4 * width * sizeof *steps);
     for (int i = 0; i < pairs; i++) {
         quorums *p = &x->pair[i];
@@ -118,7 +66,6 @@ static int make_pairs(search *x, int pairs, const int32_t *shapes, const double 
         for (int k = 0; k < 4; k++)
             p->steps[k / 2][k % 2] = x->steps + (size_t)(4 * i + k) * width;
     }
-    return 1;
 }
 
 /* Requests by site and side; shapes: N, R, W and the cap on replicas of a region, for each pair;
@@ -126,7 +73,7 @@ static int make_pairs(search *x, int pairs, const int32_t *shapes, const double 
 search *search_new(const store *s, const int64_t *counts[2], const int64_t needed[2], int pairs,
                    const int32_t *shapes, const double *ways, const double *steps)
 {
-    search *x = cleared(1, sizeof *x);
+    search *x = calloc(1, sizeof *x);
     const size_t n = (size_t)s->sites;
     if (!x)
         return NULL;
@@ -144,31 +91,34 @@ search *search_new(const store *s, const int64_t *counts[2], const int64_t neede
     const size_t clients = (size_t)x->clients, words = (size_t)x->words;
     const size_t largest = (size_t)x->largest;
     x->stride = (size_t)x->most_conditions * largest * words;
-    int fine = (x->client = cleared(clients, sizeof *x->client)) &&
-               (x->number = cleared(n, sizeof *x->number)) &&
-               (x->best_set = cleared(largest, sizeof *x->best_set)) &&
-               (x->tie_set = cleared(largest, sizeof *x->tie_set)) &&
-               (x->path = cleared(largest, sizeof *x->path)) &&
-               (x->region_count = cleared(n, sizeof *x->region_count)) &&
-               (x->candidates = cleared((largest + 1) * n, sizeof *x->candidates)) &&
-               (x->level = cleared(largest + 1, sizeof *x->level)) &&
-               (x->base = cleared((largest + 1) * x->stride, sizeof(word))) &&
-               (x->children = cleared(largest * n * x->stride, sizeof(word))) &&
-               (x->far = cleared(n, sizeof *x->far)) &&
-               (x->rank = cleared(n * clients, sizeof *x->rank)) &&
-               (x->ranks = cleared(largest * clients, sizeof *x->ranks)) &&
-               (x->masks = cleared((3 * largest + 2) * words, sizeof(word))) &&
-               (x->sums = cleared(largest + 2, sizeof *x->sums)) &&
-               (x->known = cleared(largest + 2, 1)) &&
-               (x->place = cleared(n, sizeof *x->place)) &&
-               (x->taken = cleared(largest, sizeof *x->taken)) &&
-               (x->sorted = cleared(largest, sizeof *x->sorted)) && make_conditions(x) &&
-               make_pairs(x, pairs, shapes, ways, steps);
-    for (int side = READ; side <= WRITE && fine; side++)
-        fine = (x->count[side] = cleared(clients, sizeof **x->count)) &&
-               (x->table[side] = cleared((size_t)x->lanes * 256, sizeof **x->table)) &&
-               (x->loss_order[side] = cleared((size_t)s->losses, sizeof **x->loss_order));
-    if (!fine) {
+    owned_memory *owned = &x->owned;
+    x->client = own(owned, clients, sizeof *x->client);
+    x->number = own(owned, n, sizeof *x->number);
+    x->best_set = own(owned, largest, sizeof *x->best_set);
+    x->tie_set = own(owned, largest, sizeof *x->tie_set);
+    x->path = own(owned, largest, sizeof *x->path);
+    x->region_count = own(owned, n, sizeof *x->region_count);
+    x->candidates = own(owned, (largest + 1) * n, sizeof *x->candidates);
+    x->level = own(owned, largest + 1, sizeof *x->level);
+    x->base = own(owned, (largest + 1) * x->stride, sizeof(word));
+    x->children = own(owned, largest * n * x->stride, sizeof(word));
+    x->far = own(owned, n, sizeof *x->far);
+    x->rank = own(owned, n * clients, sizeof *x->rank);
+    x->ranks = own(owned, largest * clients, sizeof *x->ranks);
+    x->masks = own(owned, (3 * largest + 2) * words, sizeof(word));
+    x->sums = own(owned, largest + 2, sizeof *x->sums);
+    x->known = own(owned, largest + 2, 1);
+    x->place = own(owned, n, sizeof *x->place);
+    x->taken = own(owned, largest, sizeof *x->taken);
+    x->sorted = own(owned, largest, sizeof *x->sorted);
+    make_conditions(x);
+    make_pairs(x, pairs, shapes, ways, steps);
+    for (int side = READ; side <= WRITE; side++) {
+        x->count[side] = own(owned, clients, sizeof **x->count);
+        x->table[side] = own(owned, (size_t)x->lanes * 256, sizeof **x->table);
+        x->loss_order[side] = own(owned, (size_t)s->losses, sizeof **x->loss_order);
+    }
+    if (owned->failed) {
         search_free(x);
         return NULL;
     }

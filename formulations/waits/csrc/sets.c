@@ -39,6 +39,7 @@ typedef struct {
 } rule;
 
 typedef struct {
+    owned_memory owned;
     int sites, clients, size, terms, rules;
     int32_t *original;                  /* site index of each position: ties */
     double *by_site, *site_rtt;         /* d(c, s), sites x clients; sites x sites, the row waits */
@@ -433,14 +434,9 @@ static void search_below(sets *x, int depth, int from)
 
 /* ---- binding ------------------------------------------------------------------------------ */
 
-static void release(sets *x)
+static void sets_free(sets *x)
 {
-    void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->reads, x->relays,
-                    x->weights, x->labels, x->term, x->rule, x->near_cost, x->member, x->distance, x->ascending,
-                    x->nearest, x->cost, x->member_wait, x->zeros, x->endless,
-                    x->suffix};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-        free(held[i]);
+    release(&x->owned);
     free(x);
 }
 
@@ -448,7 +444,7 @@ static void free_sets(PyObject *capsule)
 {
     sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
     if (x)
-        release(x);
+        sets_free(x);
 }
 
 /* Terms and rules out of rows of whole numbers; 0 with the exception set. */
@@ -456,8 +452,9 @@ static int read_rows(sets *x, PyObject *terms, PyObject *rules, int labels)
 {
     enum { TERM = 2 + 3 * MOST_CLAUSES, RULE = 5 };
     const size_t S = (size_t)x->sites, C = (size_t)x->clients;
-    int32_t *row = copy_buffer(terms, (size_t)x->terms * TERM * 4);
-    int32_t *of = row ? copy_buffer(rules, (size_t)x->rules * RULE * 4) : NULL;
+    owned_memory rows = {0};
+    int32_t *row = copy_buffer(&rows, terms, (size_t)x->terms * TERM * 4);
+    int32_t *of = row ? copy_buffer(&rows, rules, (size_t)x->rules * RULE * 4) : NULL;
     int good = of != NULL;
     for (int j = 0; good && j < x->terms; j++) {
         term *t = x->term + j;
@@ -483,8 +480,7 @@ static int read_rows(sets *x, PyObject *terms, PyObject *rules, int labels)
     }
     if (!good && !PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "a wait or a rule is out of range");
-    free(row);
-    free(of);
+    release(&rows);
     return good;
 }
 
@@ -510,28 +506,26 @@ static int read_sets(sets *x, PyObject *args)
         return 0;
     }
     const size_t S = (size_t)x->sites, C = (size_t)x->clients, D = (size_t)x->size + 1;
-    if (!(x->original = copy_buffer(original, S * 4)) || !(x->by_site = copy_buffer(by_site, S * C * 8)) ||
-        !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(x->near_order = copy_buffer(near_order, S * S * 4)) ||
-        !(x->reads = copy_buffer(reads, C * 8)) ||
-        !(x->relays = copy_buffer(relays, C * 8)) ||
-        !(x->weights = copy_buffer(weights, (size_t)x->terms * C * 8)) ||
-        !(x->labels = copy_buffer(given, (size_t)labels * S * 4)))
+    owned_memory *owned = &x->owned;
+    if (!(x->original = copy_buffer(owned, original, S * 4)) || !(x->by_site = copy_buffer(owned, by_site, S * C * 8)) ||
+        !(x->site_rtt = copy_buffer(owned, site_rtt, S * S * 8)) || !(x->near_order = copy_buffer(owned, near_order, S * S * 4)) ||
+        !(x->reads = copy_buffer(owned, reads, C * 8)) || !(x->relays = copy_buffer(owned, relays, C * 8)) ||
+        !(x->weights = copy_buffer(owned, weights, (size_t)x->terms * C * 8)) ||
+        !(x->labels = copy_buffer(owned, given, (size_t)labels * S * 4)))
         return 0;
-    x->term = calloc((size_t)x->terms + 1, sizeof *x->term);
-    x->rule = calloc((size_t)x->rules + 1, sizeof *x->rule);
-    x->near_cost = calloc(S * C, 8);
-    x->member = calloc(S, 1);
-    x->distance = calloc(D * C, 8);
-    x->ascending = calloc(D * MOST_MEMBERS * C, 8);
-    x->nearest = calloc(D * C, 4);
-    x->cost = calloc(C, 8);
-    x->member_wait = calloc(S, 8);
-    x->zeros = calloc(C, 8);
-    x->endless = calloc(C, 8);
-    x->suffix = calloc((S + 1) * (size_t)x->size * C, 8);
-    if (!x->term || !x->rule || !x->near_cost || !x->member || !x->distance || !x->ascending || !x->nearest ||
-        !x->cost || !x->member_wait || !x->zeros || !x->endless ||
-        !x->suffix) {
+    x->term = own(owned, (size_t)x->terms, sizeof *x->term);
+    x->rule = own(owned, (size_t)x->rules, sizeof *x->rule);
+    x->near_cost = own(owned, S * C, 8);
+    x->member = own(owned, S, 1);
+    x->distance = own(owned, D * C, 8);
+    x->ascending = own(owned, D * MOST_MEMBERS * C, 8);
+    x->nearest = own(owned, D * C, 4);
+    x->cost = own(owned, C, 8);
+    x->member_wait = own(owned, S, 8);
+    x->zeros = own(owned, C, 8);
+    x->endless = own(owned, C, 8);
+    x->suffix = own(owned, (S + 1) * (size_t)x->size * C, 8);
+    if (owned->failed) {
         PyErr_NoMemory();
         return 0;
     }
@@ -565,7 +559,7 @@ static PyObject *create(PyObject *self, PyObject *args)
         return PyErr_NoMemory();
     PyObject *capsule = read_sets(x, args) ? PyCapsule_New(x, CAPSULE, free_sets) : NULL;
     if (!capsule)
-        release(x);
+        sets_free(x);
     return capsule;
 }
 

@@ -314,7 +314,7 @@ PyDoc_STRVAR(create_doc,
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
 
 /* Read scenarios as (number, scenario of each client, RTTs between sites, weights), or None for one. */
-static int read_scenarios(PyObject *given, problem *p)
+static int read_scenarios(owned_memory *owned, PyObject *given, problem *p)
 {
     PyObject *of_clients, *rtt, *weights;
     size_t S = (size_t)p->sites, C = (size_t)p->clients;
@@ -328,8 +328,8 @@ static int read_scenarios(PyObject *given, problem *p)
         return 0;
     }
     size_t K = (size_t)p->scenarios;
-    if (!(p->scenario = copy_buffer(of_clients, C * sizeof(int))) ||
-        !(p->scenario_rtt = copy_buffer(rtt, K * S * S * 8)) || !(p->scenario_weight = copy_buffer(weights, K * 8)))
+    if (!(p->scenario = copy_buffer(owned, of_clients, C * sizeof(int))) ||
+        !(p->scenario_rtt = copy_buffer(owned, rtt, K * S * S * 8)) || !(p->scenario_weight = copy_buffer(owned, weights, K * 8)))
         return 0;
     for (size_t c = 0; c < C; c++)
         if (p->scenario[c] < (c ? p->scenario[c - 1] : 0) || p->scenario[c] >= p->scenarios) {
@@ -341,7 +341,7 @@ static int read_scenarios(PyObject *given, problem *p)
 
 /* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, of those within the radius,
  * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for). */
-static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
+static int read_wait(owned_memory *owned, PyObject *given, leader_wait *out, int sites, int *bars)
 {
     PyObject *start, *radius, *scope, *least;
     int radii;
@@ -353,9 +353,9 @@ static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
         return 0;
     }
     size_t S = (size_t)sites;
-    if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
-        !(out->scope = copy_buffer(scope, S * S)) ||
-        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
+    if (!(out->start = copy_buffer(owned, start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(owned, radius, (size_t)radii * 8)) ||
+        !(out->scope = copy_buffer(owned, scope, S * S)) ||
+        !(out->least = copy_buffer(owned, least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
         return 0;
     int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
@@ -370,7 +370,7 @@ static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 }
 
 /* Read cases as (which wait is never the longer or -1, whether no blocks cross, a tuple of waits), or None. */
-static int read_cases(PyObject *given, wait_cases *out, int sites)
+static int read_cases(owned_memory *owned, PyObject *given, wait_cases *out, int sites)
 {
     PyObject *waits;
     int blocks = 0;
@@ -385,17 +385,17 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
         return 0;
     }
     for (Py_ssize_t w = 0; w < number; w++) {
-        out->count++; /* first, so that what was read is freed */
-        if (!read_wait(PyTuple_GetItem(waits, w), &out->wait[w], sites, &out->bars))
+        if (!read_wait(owned, PyTuple_GetItem(waits, w), &out->wait[w], sites, &out->bars))
             return 0;
         blocks += out->wait[w].blocks;
+        out->count++;
     }
     if (blocks > MOST_BLOCKS) {
         PyErr_SetString(PyExc_ValueError, "too many blocks of a case");
         return 0;
     }
-    out->made = calloc((size_t)sites, sizeof(int *));
-    out->last = calloc((size_t)sites * MOST_WAITS, sizeof(size_t));
+    out->made = own(owned, (size_t)sites, sizeof(int *));
+    out->last = own(owned, (size_t)sites * MOST_WAITS, sizeof(size_t));
     if (!out->made || !out->last) {
         PyErr_NoMemory();
         return 0;
@@ -422,6 +422,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     if (!x)
         return PyErr_NoMemory();
     problem *p = &x->p;
+    owned_memory *owned = &x->owned;
     size_t S = (size_t)sites, C = (size_t)clients, P = (C + PAD - 1) / PAD * PAD;
     p->clients = clients;
     p->padded = (int)P;
@@ -433,13 +434,13 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     p->quorum_weight = weight;
     p->granularity = granularity;
     x->best.tolerance = tolerance;
-    if (!(p->rtt = copy_transposed(rtt, C, S, P)) || !(p->by_client = copy_buffer(order, C * S * sizeof(int))) ||
-        !(p->near_weight = copy_padded(near, C, P)) || !(p->relay_weight = copy_padded(relay, C, P)) ||
-        !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
-        !(p->may_hold = copy_buffer(flags, S * 5)) ||
-        (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
-        !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
-        !are_sites(p->by_client, C * S, sites) || !read_scenarios(scenarios, p) || !read_cases(cases, &p->cases, sites)) {
+    if (!(p->rtt = copy_transposed(owned, rtt, C, S, P)) || !(p->by_client = copy_buffer(owned, order, C * S * sizeof(int))) ||
+        !(p->near_weight = copy_padded(owned, near, C, P)) || !(p->relay_weight = copy_padded(owned, relay, C, P)) ||
+        !(p->site_rtt = copy_buffer(owned, site_rtt, S * S * 8)) || !(p->direct = copy_buffer(owned, direct, S * 8)) ||
+        !(p->may_hold = copy_buffer(owned, flags, S * 5)) ||
+        (price != Py_None && !(p->price = copy_buffer(owned, price, S * S * 8))) ||
+        !read_families(owned, replicas, &p->replica_families, sites) || !read_families(owned, votes, &p->voter_families, sites) ||
+        !are_sites(p->by_client, C * S, sites) || !read_scenarios(owned, scenarios, p) || !read_cases(owned, cases, &p->cases, sites)) {
         context_free(x);
         return NULL;
     }

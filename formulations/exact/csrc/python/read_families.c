@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int read_families(PyObject *list, family_list *out, int sites)
+int read_families(owned_memory *owned, PyObject *list, family_list *out, int sites)
 {
     Py_ssize_t n = PyTuple_Size(list);
     if (n < 0)
@@ -25,14 +25,14 @@ int read_families(PyObject *list, family_list *out, int sites)
         size_t size = ((size_t)sites + 4 * (size_t)f->blocks) * sizeof(int);
         out->count = (int)k + 1;
         if (numbers)
-            f->innermost = copy_buffer(numbers, size);
-        else if ((f->innermost = malloc(size)) == NULL)
+            f->innermost = copy_buffer(owned, numbers, size);
+        else if ((f->innermost = own(owned, size, 1)) == NULL)
             PyErr_NoMemory();
         if (!f->innermost)
             return 0;
         for (int s = 0; s < sites && !numbers; s++)
             f->innermost[s] = -1;
-        if (!family_prepare(f, sites)) {
+        if (!family_prepare(f, sites, owned)) {
             PyErr_SetString(PyExc_ValueError, "a family has no such block, or there is no memory");
             return 0;
         }

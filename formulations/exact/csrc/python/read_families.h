@@ -7,6 +7,6 @@
 
 /* Families from a tuple of (blocks, distinct, numbers): innermost block by site; parent, least, most, spread by block.
  * 0 with the exception set. */
-int read_families(PyObject *list, family_list *out, int sites);
+int read_families(owned_memory *owned, PyObject *list, family_list *out, int sites);
 
 #endif

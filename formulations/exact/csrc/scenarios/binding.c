@@ -47,10 +47,11 @@ static int end_call(call_limit *limit)
     return !limit->raised;
 }
 
-static int *read_ranks(PyObject *orders, int clients, int sites, size_t padded)
+static int *read_ranks(owned_memory *owned, PyObject *orders, int clients, int sites, size_t padded)
 {
-    int *order = copy_buffer(orders, (size_t)clients * (size_t)sites * sizeof(int));
-    int *rank = order ? calloc((size_t)sites * padded + 1, sizeof(int)) : NULL;
+    owned_memory scratch = {0};
+    int *order = copy_buffer(&scratch, orders, (size_t)clients * (size_t)sites * sizeof(int));
+    int *rank = order ? own(owned, (size_t)sites * padded + 1, sizeof(int)) : NULL;
     if (order && !rank)
         PyErr_NoMemory();
     for (int c = 0; rank && c < clients; c++)
@@ -58,13 +59,12 @@ static int *read_ranks(PyObject *orders, int clients, int sites, size_t padded)
             int site = order[(size_t)c * (size_t)sites + (size_t)k];
             if (site < 0 || site >= sites) {
                 PyErr_SetString(PyExc_ValueError, "no such site in the order of a client");
-                free(rank);
                 rank = NULL;
                 break;
             }
             rank[(size_t)site * padded + (size_t)c] = k;
         }
-    free(order);
+    release(&scratch);
     return rank;
 }
 
@@ -109,7 +109,7 @@ static int read_moved(PyObject *given, loss_problem *x)
     if (given == Py_None)
         return 1;
     if (!PyArg_ParseTuple(given, "OOOOOO", &moves, &start, &client, &rtt, &order, &direct) ||
-        !(m->moves = copy_buffer(moves, L)) || !(m->start = copy_buffer(start, (L + 1) * sizeof(int))))
+        !(m->moves = copy_buffer(&x->owned, moves, L)) || !(m->start = copy_buffer(&x->owned, start, (L + 1) * sizeof(int))))
         return 0;
     for (size_t l = 0; l < L; l++) {
         hits += m->moves[l] != 0;
@@ -121,8 +121,8 @@ static int read_moved(PyObject *given, loss_problem *x)
         return 0;
     }
     size_t rows = (size_t)m->start[L];
-    if (!(m->client = copy_buffer(client, rows * sizeof(int))) || !(m->rtt = copy_buffer(rtt, rows * S * 8)) ||
-        !(m->order = copy_buffer(order, rows * S * sizeof(int))) || !(m->direct = copy_buffer(direct, L * S * 8)))
+    if (!(m->client = copy_buffer(&x->owned, client, rows * sizeof(int))) || !(m->rtt = copy_buffer(&x->owned, rtt, rows * S * 8)) ||
+        !(m->order = copy_buffer(&x->owned, order, rows * S * sizeof(int))) || !(m->direct = copy_buffer(&x->owned, direct, L * S * 8)))
         return 0;
     for (size_t i = 0; i < rows * S; i++)
         if (m->order[i] < 0 || m->order[i] >= x->sites || m->client[i / S] < 0 || m->client[i / S] >= x->clients) {
@@ -142,8 +142,8 @@ PyDoc_STRVAR(losses_doc,
 static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
 {
     size_t K = (size_t)x->intervals, S = (size_t)x->sites;
-    if (!(x->first_row = copy_buffer(first_row, (K + 1) * sizeof(int))) || !(x->hop = copy_buffer(hop, K * S * S * 8)) ||
-        !(x->rounds = copy_buffer(rounds, K * 8)))
+    if (!(x->first_row = copy_buffer(&x->owned, first_row, (K + 1) * sizeof(int))) || !(x->hop = copy_buffer(&x->owned, hop, K * S * S * 8)) ||
+        !(x->rounds = copy_buffer(&x->owned, rounds, K * 8)))
         return 0;
     int fits = x->first_row[0] == 0 && x->first_row[K] == x->clients;
     for (size_t k = 0; k < K; k++)
@@ -173,13 +173,13 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
     }
     size_t S = (size_t)x->sites, C = (size_t)x->clients, P = (C + PAD - 1) / PAD * PAD;
     x->padded = (int)P;
-    if (!(x->rtt = copy_transposed(rtt, C, S, P)) || !(x->rank = read_ranks(order, x->clients, x->sites, P)) ||
-        !(x->near_weight = copy_padded(near, C, P)) || !(x->relay_weight = copy_padded(relay, C, P)) ||
-        !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
-        !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
-        !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
-        !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_families(of_replicas, &x->replica_rules, x->sites) ||
-        !read_families(of_voters, &x->voter_rules, x->sites))
+    if (!(x->rtt = copy_transposed(&x->owned, rtt, C, S, P)) || !(x->rank = read_ranks(&x->owned, order, x->clients, x->sites, P)) ||
+        !(x->near_weight = copy_padded(&x->owned, near, C, P)) || !(x->relay_weight = copy_padded(&x->owned, relay, C, P)) ||
+        !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(&x->owned, direct, S * 8)) ||
+        !(x->loss_of = copy_buffer(&x->owned, loss_of, S * sizeof(int))) ||
+        !(x->probability = copy_buffer(&x->owned, probability, (size_t)x->losses * 8)) ||
+        !read_moved(moved, x) || !(x->may_hold = copy_buffer(&x->owned, flags, S * 5)) || !read_families(&x->owned, of_replicas, &x->replica_rules, x->sites) ||
+        !read_families(&x->owned, of_voters, &x->voter_rules, x->sites))
         goto failed;
     x->must_hold = x->may_hold + S;
     x->may_vote = x->may_hold + 2 * S;
@@ -430,13 +430,17 @@ static PyMethodDef losses_methods[] = {
 
 #define VOTERS "formulations.exact._scenarios.late_voters"
 
+static void late_voters_free(late_voters *v)
+{
+    release(&v->owned);
+    free(v);
+}
+
 static void free_voters(PyObject *capsule)
 {
     late_voters *v = PyCapsule_GetPointer(capsule, VOTERS);
-    if (v) {
-        close_late_voters(v);
-        free(v);
-    }
+    if (v)
+        late_voters_free(v);
 }
 
 PyDoc_STRVAR(late_voters_doc,
@@ -452,37 +456,30 @@ static PyObject *py_late_voters(PyObject *self, PyObject *args)
     if (!v)
         return PyErr_NoMemory();
     if (!PyArg_ParseTuple(args, "OOOOO(iiiiiiip)", &order, &answered, &votes, &share, &asked, &v->leader, &v->others,
-                          &v->members, &v->least, &v->needed, &v->times, &v->kinds, &v->ordered)) {
-        free(v);
-        return NULL;
-    }
+                          &v->members, &v->least, &v->needed, &v->times, &v->kinds, &v->ordered))
+        goto failed;
     if (v->others < 0 || v->members < 0 || v->least < 0 || v->least > v->members || v->needed < 0 ||
         v->needed > v->members || v->times < 1 || v->kinds < 0) {
         PyErr_SetString(PyExc_ValueError, "sizes of late voters that do not fit");
-        free(v);
-        return NULL;
+        goto failed;
     }
     size_t others = (size_t)v->others, times = (size_t)v->times, kinds = (size_t)v->kinds;
-    if (!(v->site = copy_buffer(order, others * sizeof(int))) ||
-        !(v->answered = copy_buffer(answered, others * times * sizeof(double))) ||
-        !(v->votes = copy_buffer(votes, kinds * sizeof(int))) ||
-        !(v->share = copy_buffer(share, kinds * sizeof(double))) ||
-        !(v->asked = copy_buffer(asked, kinds * times * sizeof(double)))) {
-        close_late_voters(v);
-        free(v);
-        return NULL;
-    }
+    if (!(v->site = copy_buffer(&v->owned, order, others * sizeof(int))) ||
+        !(v->answered = copy_buffer(&v->owned, answered, others * times * sizeof(double))) ||
+        !(v->votes = copy_buffer(&v->owned, votes, kinds * sizeof(int))) ||
+        !(v->share = copy_buffer(&v->owned, share, kinds * sizeof(double))) ||
+        !(v->asked = copy_buffer(&v->owned, asked, kinds * times * sizeof(double))))
+        goto failed;
     if (!open_late_voters(v)) {
-        close_late_voters(v);
-        free(v);
-        return PyErr_NoMemory();
+        PyErr_NoMemory();
+        goto failed;
     }
     PyObject *capsule = PyCapsule_New(v, VOTERS, free_voters);
-    if (!capsule) {
-        close_late_voters(v);
-        free(v);
-    }
-    return capsule;
+    if (capsule)
+        return capsule;
+failed:
+    late_voters_free(v);
+    return NULL;
 }
 
 PyDoc_STRVAR(least_late_doc, "least_late(late_voters, state, room)\n--\n\nLeast share that is late; see late.h.");
@@ -548,7 +545,7 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
         PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
         return 0;
     }
-    if (!(g->led = calloc((size_t)count, sizeof *g->led))) {
+    if (!(g->led = own(&x->owned, (size_t)count, sizeof *g->led))) {
         PyErr_NoMemory();
         return 0;
     }
@@ -563,8 +560,8 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
             PyErr_SetString(PyExc_ValueError, "more voters than sites, or a leader that is none");
             return 0;
         }
-        if (!(led->site = copy_buffer(order, (size_t)led->able * sizeof(int))) ||
-            !(led->wait = copy_buffer(waits, (size_t)led->able * sizeof(double))))
+        if (!(led->site = copy_buffer(&x->owned, order, (size_t)led->able * sizeof(int))) ||
+            !(led->wait = copy_buffer(&x->owned, waits, (size_t)led->able * sizeof(double))))
             return 0;
     }
     return 1;
@@ -578,7 +575,7 @@ static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
         PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
         return 0;
     }
-    if (!(g->late = calloc((size_t)count, sizeof *g->late))) {
+    if (!(g->late = own(&x->owned, (size_t)count, sizeof *g->late))) {
         PyErr_NoMemory();
         return 0;
     }
@@ -604,11 +601,10 @@ static int take_costs(PyObject *costs, PyObject *scenarios, late_problem *x, int
     for (int before = 0; before < s && costs != Py_None; before++)
         if (PyTuple_GetItem(PyTuple_GetItem(scenarios, before), 0) == costs) {
             g->cost = x->given[before].cost;
-            g->borrowed = 1;
             return 1;
         }
     return costs == Py_None ||
-           (g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
+           (g->cost = copy_transposed(&x->owned, costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
 }
 
 /* Read the prices of votes, in the form of the waits of a quorum. */
@@ -623,8 +619,8 @@ static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
         PyErr_SetString(PyExc_ValueError, "more voters than sites");
         return 0;
     }
-    return (g->paid_site = copy_buffer(order, (size_t)g->paid * sizeof(int))) &&
-           (g->vote = copy_buffer(prices, (size_t)g->paid * sizeof(double)));
+    return (g->paid_site = copy_buffer(&x->owned, order, (size_t)g->paid * sizeof(int))) &&
+           (g->vote = copy_buffer(&x->owned, prices, (size_t)g->paid * sizeof(double)));
 }
 
 /* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
@@ -637,9 +633,9 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
                           &x->scenario[s].scale, &part, &lost, &votes) ||
         !take_costs(costs, scenarios, x, s))
         return 0;
-    if (prices != Py_None && !(g->price = copy_buffer(prices, (size_t)x->sites * sizeof(double))))
+    if (prices != Py_None && !(g->price = copy_buffer(&x->owned, prices, (size_t)x->sites * sizeof(double))))
         return 0;
-    if (lost != Py_None && !(g->lost = copy_buffer(lost, (size_t)x->sites)))
+    if (lost != Py_None && !(g->lost = copy_buffer(&x->owned, lost, (size_t)x->sites)))
         return 0;
     if (votes != Py_None && !take_votes(votes, x, g))
         return 0;
@@ -653,8 +649,8 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
         PyErr_SetString(PyExc_ValueError, "more voters than sites");
         return 0;
     }
-    return (g->site = copy_buffer(order, (size_t)g->able * sizeof(int))) &&
-           (g->wait = copy_buffer(waits, (size_t)g->able * sizeof(double)));
+    return (g->site = copy_buffer(&x->owned, order, (size_t)g->able * sizeof(int))) &&
+           (g->wait = copy_buffer(&x->owned, waits, (size_t)g->able * sizeof(double)));
 }
 
 PyDoc_STRVAR(search_thresholds_doc,
@@ -683,14 +679,14 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
         return NULL;
     }
     x.padded = (x.clients + PAD - 1) / PAD * PAD;
-    good = (x.rank = read_ranks(orders, x.clients, x.sites, (size_t)x.padded)) &&
-           (x.may = copy_buffer(may, (size_t)x.sites)) && (x.must = copy_buffer(must, (size_t)x.sites)) &&
-           read_families(rules, &x.rules, x.sites);
+    good = (x.rank = read_ranks(&x.owned, orders, x.clients, x.sites, (size_t)x.padded)) &&
+           (x.may = copy_buffer(&x.owned, may, (size_t)x.sites)) && (x.must = copy_buffer(&x.owned, must, (size_t)x.sites)) &&
+           read_families(&x.owned, rules, &x.rules, x.sites);
     if (good) {
         x.scenarios = (int)PyTuple_Size(scenarios);
-        x.given = calloc((size_t)x.scenarios, sizeof *x.given);
-        x.scenario = calloc((size_t)x.scenarios, sizeof *x.scenario);
-        if (!(good = x.given && x.scenario))
+        x.given = own(&x.owned, (size_t)x.scenarios, sizeof *x.given);
+        x.scenario = own(&x.owned, (size_t)x.scenarios, sizeof *x.scenario);
+        if (!(good = !x.owned.failed))
             PyErr_NoMemory();
     }
     for (int s = 0; good && s < x.scenarios; s++)

@@ -26,44 +26,21 @@ struct late_memory {
 int open_late_voters(late_voters *v)
 {
     size_t rows = (size_t)v->members + (size_t)v->needed + 5;
-    v->place = malloc(((size_t)v->others + 1) * sizeof(int));
-    v->chosen = malloc(((size_t)v->members + 1) * sizeof(int));
-    v->rows = malloc(((size_t)v->members + 1) * sizeof *v->rows);
-    v->one = malloc((size_t)v->times * sizeof(double));
-    v->never = calloc((size_t)v->times, sizeof(double));
+    owned_memory *owned = &v->owned;
+    v->place = own(owned, (size_t)v->others + 1, sizeof(int));
+    v->chosen = own(owned, (size_t)v->members + 1, sizeof(int));
+    v->rows = own(owned, (size_t)v->members + 1, sizeof *v->rows);
+    v->one = own(owned, (size_t)v->times, sizeof(double));
+    v->never = own(owned, (size_t)v->times, sizeof(double));
     for (int u = 0; v->one && u < v->times; u++)
         v->one[u] = 1.0;
-    v->row = malloc(rows * (size_t)v->times * sizeof(double));
-    v->beyond = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
-    v->close = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
-    v->memory = v->others <= 128 ? calloc(1, sizeof(struct late_memory)) : NULL;
-    v->found = malloc(((size_t)v->members + 1) * FOUND_SETS * sizeof(int));
-    v->found_late = malloc(FOUND_SETS * sizeof(double));
-    v->found_count = v->found_next = 0;
-    v->computed = 0;
-    return v->place && v->chosen && v->rows && v->one && v->never && v->row && v->beyond && v->close && v->found &&
-           v->found_late && (v->memory || v->others > 128);
-}
-
-void close_late_voters(late_voters *v)
-{
-    free(v->site);
-    free(v->answered);
-    free(v->votes);
-    free(v->share);
-    free(v->asked);
-    free(v->place);
-    free(v->chosen);
-    free(v->rows);
-    free(v->one);
-    free(v->never);
-    free(v->row);
-    free(v->beyond);
-    free(v->close);
-    free(v->memory);
-    free(v->found);
-    free(v->found_late);
-    memset(v, 0, sizeof *v);
+    v->row = own(owned, rows * (size_t)v->times, sizeof(double));
+    v->beyond = own(owned, ((size_t)v->others + 1) * (size_t)v->times, sizeof(double));
+    v->close = own(owned, ((size_t)v->others + 1) * (size_t)v->times, sizeof(double));
+    v->memory = v->others <= 128 ? own(owned, 1, sizeof(struct late_memory)) : NULL;
+    v->found = own(owned, ((size_t)v->members + 1) * FOUND_SETS, sizeof(int));
+    v->found_late = own(owned, FOUND_SETS, sizeof(double));
+    return !owned->failed;
 }
 
 /* by_then[u] = P(at least `needed` of `count` have answered by u); `exactly` has needed + 1 rows. */
@@ -573,17 +550,18 @@ int late_open(late_problem *x)
     size_t S = (size_t)x->sites;
     int late = 0, lost = 0;
     scenario_question *q = &x->question;
-    x->state = malloc(S + 1);
-    x->near = malloc(S + 1);
-    x->surviving = malloc(S + 1);
-    x->left = malloc(((size_t)x->scenarios + 1) * sizeof(double));
-    x->voters = malloc((S + 1) * sizeof(int));
-    x->cheapest = malloc((S + 1) * sizeof(double));
+    owned_memory *owned = &x->owned;
+    x->state = own(owned, S + 1, 1);
+    x->near = own(owned, S + 1, 1);
+    x->surviving = own(owned, S + 1, 1);
+    x->left = own(owned, (size_t)x->scenarios + 1, sizeof(double));
+    x->voters = own(owned, S + 1, sizeof(int));
+    x->cheapest = own(owned, S + 1, sizeof(double));
     x->site_order = sites_in_order(x->rank, x->clients, x->sites, (size_t)x->padded);
     q->sites = x->sites;
     q->clients = x->clients;
     q->padded = x->padded;
-    if (!x->site_order || !x->state || !x->near || !x->surviving || !x->left || !x->voters || !x->cheapest)
+    if (!x->site_order || owned->failed)
         return 0;
     for (int s = 0; s < x->scenarios; s++) {
         late_scenario *g = &x->given[s];
@@ -593,7 +571,7 @@ int late_open(late_problem *x)
         x->scenario[s].lost = g->lost;
         if (!g->cost)
             continue;
-        if (!(g->first = malloc(((size_t)x->padded + 1) * sizeof(double))))
+        if (!(g->first = own(owned, (size_t)x->padded + 1, sizeof(double))))
             return 0;
         for (int c = 0; c < x->padded; c++)
             g->first[c] = 0.5 * g->cost[(size_t)x->leader * (size_t)x->padded + (size_t)c];
@@ -624,35 +602,6 @@ void late_close(late_problem *x)
 {
     if (x->opened)
         tree_close(&x->tree);
-    for (int s = 0; s < x->scenarios && x->given; s++) {
-        if (!x->given[s].borrowed)
-            free(x->given[s].cost);
-        free(x->given[s].price);
-        free(x->given[s].first);
-        free(x->given[s].lost);
-        free(x->given[s].late);
-        for (int i = 0; i < x->given[s].leds; i++) {
-            free(x->given[s].led[i].site);
-            free(x->given[s].led[i].wait);
-        }
-        free(x->given[s].led);
-        free(x->given[s].site);
-        free(x->given[s].wait);
-        free(x->given[s].paid_site);
-        free(x->given[s].vote);
-    }
-    free(x->given);
-    free(x->scenario);
-    families_free(&x->rules);
-    free(x->rank);
     free(x->site_order);
-    free(x->may);
-    free(x->must);
-    free(x->state);
-    free(x->near);
-    free(x->surviving);
-    free(x->left);
-    free(x->cheapest);
-    free(x->voters);
-    memset(x, 0, sizeof *x);
+    release(&x->owned);
 }

@@ -16,6 +16,7 @@
 enum { FOUND_SETS = 16 };
 
 typedef struct {
+    owned_memory owned;
     int others;     /* sites that may vote, without the leader, by mean RTT from it */
     int leader;     /* a site that is none of them */
     int members;    /* v - 1, at most */
@@ -53,9 +54,8 @@ double least_late(late_voters *v, const unsigned char *state, int room);
 voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
                          const unsigned char *near, int far, long evaluations, int *voters);
 
-/* 0 when memory ran out; the arrays that were handed over are freed by close_late_voters in any case. */
+/* 0 when memory ran out. */
 int open_late_voters(late_voters *v);
-void close_late_voters(late_voters *v);
 
 /* A site that may lead after a loss: a constant, and D times its wait for a quorum. */
 typedef struct {
@@ -67,7 +67,6 @@ typedef struct {
 
 typedef struct {
     double *cost;              /* sites x padded; NULL: the clients cost nothing */
-    int borrowed;              /* 1: the cost belongs to an earlier scenario */
     double *price;             /* of a replica at each site; NULL: nothing */
     double *first;             /* padded: half the cost at the leader */
     double constant;
@@ -86,6 +85,7 @@ typedef struct {
 } late_scenario;
 
 typedef struct late_problem {
+    owned_memory owned;        /* all arrays but the order of the sites and what the tree has */
     int sites, clients, padded, leader;
     int *rank;                 /* sites x padded */
     int *site_order;           /* clients x sites: sites as each client prefers them */

@@ -15,17 +15,17 @@ int moved_prepare(loss_problem *x)
     moved_clients *m = &x->moved;
     size_t S = (size_t)x->sites, P = (size_t)x->padded;
     m->count = 0;
-    m->slot = malloc(((size_t)x->losses + 1) * sizeof(int));
+    m->slot = own(&x->owned, (size_t)x->losses + 1, sizeof(int));
     if (!m->slot)
         return 0;
     for (int l = 0; l < x->losses; l++)
         m->slot[l] = m->moves && m->moves[l] ? m->count++ : -1;
     if (!m->count)
         return 1;
-    m->rank = malloc((size_t)m->count * S * P * sizeof(int) + 8);
-    m->cost = malloc((size_t)m->count * S * P * sizeof(double) + 8);
-    m->site_order = calloc((size_t)m->count, sizeof(int *));
-    if (!m->rank || !m->cost || !m->site_order)
+    m->rank = own(&x->owned, (size_t)m->count * S * P + 2, sizeof(int));
+    m->cost = own(&x->owned, (size_t)m->count * S * P + 1, sizeof(double));
+    m->site_order = own(&x->owned, (size_t)m->count, sizeof(int *));
+    if (x->owned.failed)
         return 0;
     for (int l = 0; l < x->losses; l++) {
         if (m->slot[l] < 0)
@@ -39,22 +39,6 @@ int moved_prepare(loss_problem *x)
             return 0;
     }
     return 1;
-}
-
-static void moved_free(moved_clients *m)
-{
-    free(m->moves);
-    free(m->start);
-    free(m->client);
-    free(m->rtt);
-    free(m->order);
-    free(m->direct);
-    free(m->slot);
-    for (int k = 0; k < m->count && m->site_order; k++)
-        free(m->site_order[k]);
-    free(m->site_order);
-    free(m->rank);
-    free(m->cost);
 }
 
 static void moved_scenario(loss_problem *x, int loss, const double *cost, const int *leaders, int count, scenario *one)
@@ -669,30 +653,29 @@ int losses_prepare(loss_problem *x)
 {
     size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1, K = (size_t)x->intervals;
     x->site_order = sites_in_order(x->rank, x->clients, x->sites, P);
-    x->near_order = malloc((K * S * S + 1) * sizeof(int));
-    x->lost = calloc(L * S + 1, 1);
-    x->successor = calloc(S + 1, 1);
-    x->successor_list = malloc((S + 1) * sizeof(int));
-    x->mover_list = malloc((S + 1) * sizeof(int));
-    x->cost_leader = malloc((S * P + 1) * sizeof(double));
-    x->cost_successors = malloc((S * P + 1) * sizeof(double));
-    x->cost_movers = malloc((S * P + 1) * sizeof(double));
-    x->scenario = calloc(2 * L + 1, sizeof(scenario));
-    x->discount = calloc(S + 1, sizeof(double));
-    x->hits = malloc((L + 1) * sizeof(int));
-    x->taken = calloc(L + 1, sizeof(int));
-    x->replicas = malloc((S + 1) * sizeof(int));
-    x->voter = malloc((S + 1) * sizeof(int));
-    x->read = malloc(n * sizeof(double));
-    x->relay = malloc(n * K * MOST_REPLICAS * sizeof(double));
-    x->near_replica = malloc(K * MOST_REPLICAS * MOST_REPLICAS * sizeof(int));
-    x->set = malloc(3 * (S + 1) * sizeof(int));
+    owned_memory *owned = &x->owned;
+    x->near_order = own(owned, K * S * S + 1, sizeof(int));
+    x->lost = own(owned, L * S + 1, 1);
+    x->successor = own(owned, S + 1, 1);
+    x->successor_list = own(owned, S + 1, sizeof(int));
+    x->mover_list = own(owned, S + 1, sizeof(int));
+    x->cost_leader = own(owned, S * P + 1, sizeof(double));
+    x->cost_successors = own(owned, S * P + 1, sizeof(double));
+    x->cost_movers = own(owned, S * P + 1, sizeof(double));
+    x->scenario = own(owned, 2 * L + 1, sizeof(scenario));
+    x->discount = own(owned, S + 1, sizeof(double));
+    x->hits = own(owned, L + 1, sizeof(int));
+    x->taken = own(owned, L + 1, sizeof(int));
+    x->replicas = own(owned, S + 1, sizeof(int));
+    x->voter = own(owned, S + 1, sizeof(int));
+    x->read = own(owned, n, sizeof(double));
+    x->relay = own(owned, n * K * MOST_REPLICAS, sizeof(double));
+    x->near_replica = own(owned, K * MOST_REPLICAS * MOST_REPLICAS, sizeof(int));
+    x->set = own(owned, 3 * (S + 1), sizeof(int));
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
-    x->standing = malloc(2 * S + 1);
-    x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
-    if (!x->site_order || !x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
-        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->taken || !x->replicas || !x->voter || !x->read || !x->relay ||
-        !x->near_replica || !x->set || !x->counts || !x->standing || !moved_prepare(x))
+    x->standing = own(owned, 2 * S + 1, 1);
+    x->counts = own(owned, (size_t)(longest > of_replicas ? longest : of_replicas), sizeof(int));
+    if (!x->site_order || owned->failed || !moved_prepare(x))
         return 0;
     for (size_t row = 0; row < K * S; row++) {
         const double *distance = x->hop + row * S;
@@ -738,17 +721,12 @@ int losses_prepare(loss_problem *x)
 
 void losses_free(loss_problem *x)
 {
-    void *all[] = {x->rtt, x->rank, x->site_order, x->near_weight, x->relay_weight, x->near_order, x->direct, x->loss_of,
-                   x->lost, x->probability, x->may_hold, x->successor, x->successor_list, x->mover_list, x->cost_leader,
-                   x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->taken, x->replicas, x->voter, x->read, x->relay,
-                   x->set, x->counts, x->standing, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);
-    moved_free(&x->moved);
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        free(all[i]);
-    families_free(&x->replica_rules);
-    families_free(&x->voter_rules);
+    for (int k = 0; k < x->moved.count && x->moved.site_order; k++)
+        free(x->moved.site_order[k]);
+    free(x->site_order);
+    release(&x->owned);
     free(x);
 }
 

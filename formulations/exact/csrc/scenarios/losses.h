@@ -43,6 +43,7 @@ typedef struct {
 } moved_clients;
 
 typedef struct {
+    owned_memory owned;        /* all arrays but orders of sites and what the tree has */
     int sites, clients, padded, losses;
     double *rtt;               /* sites x padded */
     int *rank;                 /* sites x padded */

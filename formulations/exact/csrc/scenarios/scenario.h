@@ -121,6 +121,7 @@ typedef struct {
     double *slack;              /* ... scenarios: the remaining room for voters */
     int *only;                  /* scenarios: the only client that pays in it, -1: none or several */
     unsigned char *scratch_state;
+    owned_memory owned;
 } scenario_tree;
 
 /* Start a tree from a state; `u` (padded) are first multipliers for all scenarios, or NULL. 0: no memory. */

@@ -158,17 +158,16 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->node_steps = THRESHOLD_LATER_STEPS;
     t->first_step = 1.0;
     t->work = bound_alloc(q);
-    t->set = malloc((S + 1) * sizeof(int));
-    t->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
-    t->listed = malloc((S + 1) * sizeof(int));
-    t->gain = malloc((S + 1) * sizeof(double));
-    t->vote_gain = malloc((S + 1) * sizeof(double));
-    t->vote_cost = malloc((S + 1) * sizeof(double));
-    t->slack = malloc(((size_t)q->scenarios + 1) * sizeof(double));
-    t->only = malloc(((size_t)q->scenarios + 1) * sizeof(int));
-    t->scratch_state = malloc(state_length(q) + 1);
-    int ok = t->work && t->set && t->counts && t->listed && t->gain && t->vote_gain && t->vote_cost && t->slack &&
-             t->only && t->scratch_state;
+    t->set = own(&t->owned, S + 1, sizeof(int));
+    t->counts = own(&t->owned, (size_t)longest_count(q->rules), sizeof(int));
+    t->listed = own(&t->owned, S + 1, sizeof(int));
+    t->gain = own(&t->owned, S + 1, sizeof(double));
+    t->vote_gain = own(&t->owned, S + 1, sizeof(double));
+    t->vote_cost = own(&t->owned, S + 1, sizeof(double));
+    t->slack = own(&t->owned, (size_t)q->scenarios + 1, sizeof(double));
+    t->only = own(&t->owned, (size_t)q->scenarios + 1, sizeof(int));
+    t->scratch_state = own(&t->owned, state_length(q) + 1, 1);
+    int ok = t->work && !t->owned.failed;
     for (int s = 0; ok && s < q->scenarios; s++)
         t->only[s] = only_client(q, &q->scenario[s]);
     if (ok && u) { /* one row that every scenario begins with; -1 is no scenario's number */
@@ -196,15 +195,7 @@ void tree_close(scenario_tree *t)
     free(t->stack);
     bound_free(t->work);
     free(t->record.data);
-    free(t->set);
-    free(t->counts);
-    free(t->listed);
-    free(t->gain);
-    free(t->vote_gain);
-    free(t->vote_cost);
-    free(t->slack);
-    free(t->only);
-    free(t->scratch_state);
+    release(&t->owned);
     memset(t, 0, sizeof(*t));
 }
 

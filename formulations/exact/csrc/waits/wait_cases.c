@@ -5,21 +5,11 @@
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-void free_cases(wait_cases *cases, int sites)
+void free_cases(wait_cases *cases)
 {
-    for (int leader = 0; cases->made && leader < sites; leader++)
-        free(cases->made[leader]);
     for (int at = 0; at < cases->count_known; at++)
         free(cases->known[at]);
     free(cases->known);
-    for (int w = 0; w < cases->count; w++) {
-        free(cases->wait[w].start);
-        free(cases->wait[w].radius);
-        free(cases->wait[w].scope);
-        free(cases->wait[w].least);
-    }
-    free(cases->made);
-    free(cases->last);
 }
 
 /* Radii of one wait of a leader. A wait that there is not has one, of no length. */
@@ -195,7 +185,7 @@ const wait_case *case_of(context *x, int leader, const size_t *at)
 {
     wait_cases *cases = &x->p.cases;
     size_t wide = (size_t)radii_of(cases, 1, leader) * (size_t)sizes_of(cases, 1);
-    if (!cases->made[leader] && !(cases->made[leader] = calloc(cells_of_leader(cases, leader), sizeof(int)))) {
+    if (!cases->made[leader] && !(cases->made[leader] = own(&x->owned, cells_of_leader(cases, leader), sizeof(int)))) {
         x->control.out_of_memory = 1;
         return NULL;
     }

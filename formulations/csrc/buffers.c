@@ -1,6 +1,5 @@
 #include "buffers.h"
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Take a contiguous buffer of exactly `bytes` bytes; 0 with the exception set. */
@@ -15,12 +14,12 @@ static int contiguous(PyObject *source, size_t bytes, Py_buffer *view)
     return 0;
 }
 
-void *copy_buffer(PyObject *source, size_t bytes)
+void *copy_buffer(owned_memory *owned, PyObject *source, size_t bytes)
 {
     Py_buffer view;
     if (!contiguous(source, bytes, &view))
         return NULL;
-    void *out = malloc(bytes ? bytes : 1);
+    void *out = own(owned, bytes, 1);
     if (out)
         memcpy(out, view.buf, bytes);
     else
@@ -29,19 +28,19 @@ void *copy_buffer(PyObject *source, size_t bytes)
     return out;
 }
 
-double *copy_padded(PyObject *source, size_t count, size_t padded)
+double *copy_padded(owned_memory *owned, PyObject *source, size_t count, size_t padded)
 {
-    return copy_transposed(source, count, 1, padded);
+    return copy_transposed(owned, source, count, 1, padded);
 }
 
-double *copy_transposed(PyObject *source, size_t rows, size_t columns, size_t padded)
+double *copy_transposed(owned_memory *owned, PyObject *source, size_t rows, size_t columns, size_t padded)
 {
     enum { BLOCK = 16 }; /* rows and columns at a time: two lines of cache for each */
     Py_buffer view;
     if (!contiguous(source, rows * columns * sizeof(double), &view))
         return NULL;
     const double *in = view.buf;
-    double *out = calloc(columns * padded + 1, sizeof(double));
+    double *out = own(owned, columns * padded + 1, sizeof(double));
     for (size_t r = 0; out && r < rows; r += BLOCK)
         for (size_t c = 0; c < columns; c += BLOCK)
             for (size_t i = r; i < rows && i < r + BLOCK; i++)
