@@ -1,6 +1,14 @@
 #include "buffers.h"
 #include <limits.h>
 #include <string.h>
+#include <time.h>
+
+double clock_now(void)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 /* Take a contiguous buffer of exactly `bytes` bytes; 0 with the exception set. */
 static int contiguous(PyObject *source, size_t bytes, Py_buffer *view)

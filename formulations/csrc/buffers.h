@@ -28,4 +28,7 @@ typedef struct {
 int take_arrays(column *columns, int count, int least, int sites);
 void release_arrays(column *columns, int held);
 
+/* Seconds of the wall clock. */
+double clock_now(void);
+
 #endif

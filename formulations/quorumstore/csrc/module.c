@@ -1,7 +1,6 @@
 /* Python binding of the search: limited API (abi3, CPython 3.11 and later), buffers in, sets out. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "buffers.h"
 #include "quorum.h"
@@ -169,11 +168,10 @@ static search *search_of(PyObject *capsule)
     return x;
 }
 
-static double clock_now(void)
+/* For PyArg_ParseTuple. */
+static int to_search(PyObject *capsule, void *out)
 {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return (*(search **)out = search_of(capsule)) != NULL;
 }
 
 /* Called between nodes: has a signal handler raised? */
@@ -223,14 +221,12 @@ PyDoc_STRVAR(probe_doc, "probe(search, pair, rows): lower the incumbent by some 
 
 static PyObject *probe(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *rows;
+    search *x;
+    PyObject *rows;
     Py_buffer view;
     int pair;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiO", &capsule, &pair, &rows))
-        return NULL;
-    search *x = search_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&iO", to_search, &x, &pair, &rows))
         return NULL;
     if (pair < 0 || pair >= x->pairs) {
         PyErr_SetString(PyExc_ValueError, "no such pair");
@@ -295,14 +291,11 @@ PyDoc_STRVAR(list_doc, "list(search, pair, first, limits) -> bytes: all sets wit
 
 static PyObject *list(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    search *x;
     int pair, first, at[4];
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oii(iiii)", &capsule, &pair, &first, &at[0], &at[1], &at[2],
+    if (!PyArg_ParseTuple(args, "O&ii(iiii)", to_search, &x, &pair, &first, &at[0], &at[1], &at[2],
                           &at[3]))
-        return NULL;
-    search *x = search_of(capsule);
-    if (!x)
         return NULL;
     if (pair < 0 || pair >= x->pairs || first < 0 || first >= x->s->sites) {
         PyErr_SetString(PyExc_ValueError, "no such pair or site");

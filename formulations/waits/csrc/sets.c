@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "buffers.h"
 
@@ -72,16 +71,9 @@ typedef struct {
 
 static double cutoff(const sets *x) { return x->found ? x->value * (1 + 1e-12) : INFINITY; }
 
-static double now(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int look_up(sets *x)
 {
-    double time = now();
+    double time = clock_now();
     if (time > x->signals) {
         x->signals = time + SECONDS_BETWEEN_SIGNALS;
         if (PyErr_CheckSignals())
@@ -631,7 +623,7 @@ static PyObject *run(PyObject *self, PyObject *args)
         x->best_leader = INT_MAX; /* any set that ties comes before it */
         x->found = 1;
     }
-    x->end = now() + seconds;
+    x->end = clock_now() + seconds;
     x->signals = 0;
     x->stopped = 0;
     if (allowed(x, depth, 0))

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernel.h"
 #include "read_families.h"
@@ -18,11 +17,16 @@ static context *context_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, NAME);
 }
 
+/* For PyArg_ParseTuple. */
+static int to_context(PyObject *capsule, void *out)
+{
+    return (*(context **)out = context_of(capsule)) != NULL;
+}
+
 /* Called by the kernel between evaluations: signals pending, or the deadline passed? */
 static int pause_now(void *pointer)
 {
     context *x = pointer;
-    struct timespec now;
     int raised;
     PyEval_RestoreThread((PyThreadState *)x->control.thread);
     raised = PyErr_CheckSignals() != 0;
@@ -31,15 +35,12 @@ static int pause_now(void *pointer)
         x->control.raised = 1;
         return 1;
     }
-    timespec_get(&now, TIME_UTC);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec > x->control.deadline;
+    return clock_now() > x->control.deadline;
 }
 
 static void begin_call(context *x, double seconds)
 {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    x->control.deadline = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + seconds;
+    x->control.deadline = clock_now() + seconds;
     x->control.pause = pause_now;
     x->control.paused = x->control.raised = 0;
     x->control.thread = PyEval_SaveThread();
@@ -60,17 +61,13 @@ static int end_call(context *x)
 
 /* ---- Binding of the calls that take leaders: bounds at their roots, and their trees. ---- */
 
-/* The context of a call, its columns taken and `*count` leaders counted, none below `least`; `multipliers`
-   (NULL: no column) has a row of doubles, one per client. NULL with the exception set and nothing held. */
-static context *take_call(PyObject *capsule, column *c, int columns, column *multipliers, int least, int *count)
+/* Take the columns of a call, and count the leaders, none below `least`; `multipliers` (NULL: no column) has a row
+   of doubles, one per client. -1 with the exception set and nothing held. */
+static int take_call(const context *x, column *c, int columns, column *multipliers, int least)
 {
-    context *x = context_of(capsule);
-    if (!x)
-        return NULL;
     if (multipliers)
         multipliers->row = (size_t)x->p.clients * 8;
-    *count = take_arrays(c, columns, least, x->p.sites);
-    return *count < 0 ? NULL : x;
+    return take_arrays(c, columns, least, x->p.sites);
 }
 
 /* End what begin_call began, release the columns, return `done`. */
@@ -87,16 +84,14 @@ static const char bound_root_doc[] =
 
 static PyObject *py_bound_root(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *buffer;
+    context *x;
+    PyObject *buffer;
     int leader, iterations, swaps, warm;
     double seconds;
     Py_buffer view;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiOiipd", &capsule, &leader, &buffer, &iterations, &swaps, &warm,
+    if (!PyArg_ParseTuple(args, "O&iOiipd", to_context, &x, &leader, &buffer, &iterations, &swaps, &warm,
                           &seconds))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
         return NULL;
     if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
         return NULL;
@@ -119,20 +114,19 @@ static const char bound_roots_doc[] =
 
 static PyObject *py_bound_roots(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     int iterations, swaps, full;
     double work, seconds;
     enum { LEADER, U, WARM, BOUND, END, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [U] = {.write = 1}, [WARM] = {.row = 1},
                          [BOUND] = {.row = 8, .write = 1}, [END] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOiiidd", &capsule, &c[LEADER].source, &c[U].source,
+    if (!PyArg_ParseTuple(args, "O&OOOOOiiidd", to_context, &x, &c[LEADER].source, &c[U].source,
                           &c[WARM].source, &c[BOUND].source, &c[END].source, &iterations, &swaps,
                           &full, &work, &seconds))
         return NULL;
-    int count;
-    context *x = take_call(capsule, c, COLUMNS, &c[U], -1, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, &c[U], -1);
+    if (count < 0)
         return NULL;
     begin_call(x, seconds);
     int done = bound_roots(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
@@ -147,18 +141,17 @@ static const char quick_bounds_doc[] =
 
 static PyObject *py_quick_bounds(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     double work, seconds;
     enum { LEADER, U, BOUND, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [U] = {.write = 1},
                          [BOUND] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOdd", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source,
+    if (!PyArg_ParseTuple(args, "O&OOOdd", to_context, &x, &c[LEADER].source, &c[U].source, &c[BOUND].source,
                           &work, &seconds))
         return NULL;
-    int count;
-    context *x = take_call(capsule, c, COLUMNS, &c[U], 0, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, &c[U], 0);
+    if (count < 0)
         return NULL;
     begin_call(x, seconds);
     int done = quick_bounds(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
@@ -172,21 +165,21 @@ static const char shared_bounds_doc[] =
 
 static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     double seconds;
     enum { LEADER, WAIT, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
     column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [WAIT] = {.row = 8}, [BOUND] = {.row = 8, .write = 1},
                      [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOOd", &capsule, &c[LEADER].source, &c[WAIT].source, &c[BOUND].source,
+    if (!PyArg_ParseTuple(args, "O&OOOOOOd", to_context, &x, &c[LEADER].source, &c[WAIT].source, &c[BOUND].source,
                           &c[REFERENCE].source, &c[U].source, &c[SERVING].source, &seconds))
         return NULL;
-    int count, done;
-    context *x = take_call(capsule, c, COLUMNS, NULL, 0, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, NULL, 0);
+    if (count < 0)
         return NULL;
     c[SERVING].row = (size_t)x->p.clients * sizeof(int);
-    if (!take_call(capsule, c + REFERENCE, ALL - REFERENCE, c + U, 0, &done) || done != 1) {
+    int done = take_call(x, c + REFERENCE, ALL - REFERENCE, c + U, 0);
+    if (done != 1) {
         if (done >= 0)
             PyErr_SetString(PyExc_ValueError, "one leader has the multipliers");
         release_arrays(c, done < 0 ? COLUMNS : ALL);
@@ -205,17 +198,16 @@ static const char bounds_from_memory_doc[] =
 
 static PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     int swaps;
     double seconds;
     enum { LEADER, BOUND, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOid", &capsule, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
+    if (!PyArg_ParseTuple(args, "O&OOid", to_context, &x, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
         return NULL;
-    int count;
-    context *x = take_call(capsule, c, COLUMNS, NULL, -1, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, NULL, -1);
+    if (count < 0)
         return NULL;
     begin_call(x, seconds);
     int done = bounds_from_memory(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
@@ -229,15 +221,14 @@ static const char open_trees_doc[] =
 
 static PyObject *py_open_trees(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     enum { LEADER, U, BOUND, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOO", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source))
+    if (!PyArg_ParseTuple(args, "O&OOO", to_context, &x, &c[LEADER].source, &c[U].source, &c[BOUND].source))
         return NULL;
-    int count;
-    context *x = take_call(capsule, c, COLUMNS, &c[U], -1, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, &c[U], -1);
+    if (count < 0)
         return NULL;
     open_trees(x, c[LEADER].view.buf, c[U].view.buf, c[BOUND].view.buf, count);
     release_arrays(c, COLUMNS);
@@ -252,15 +243,14 @@ static const char tree_bounds_doc[] =
 
 static PyObject *py_tree_bounds(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     enum { LEADER, BOUND, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOO", &capsule, &c[LEADER].source, &c[BOUND].source))
+    if (!PyArg_ParseTuple(args, "O&OO", to_context, &x, &c[LEADER].source, &c[BOUND].source))
         return NULL;
-    int count;
-    context *x = take_call(capsule, c, COLUMNS, NULL, -1, &count);
-    if (!x)
+    int count = take_call(x, c, COLUMNS, NULL, -1);
+    if (count < 0)
         return NULL;
     leader_bounds(x, c[LEADER].view.buf, c[BOUND].view.buf, count);
     release_arrays(c, COLUMNS);
@@ -273,18 +263,17 @@ static const char decisions_learned_doc[] =
 
 static PyObject *py_decisions_learned(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     int leader;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oi", &capsule, &leader))
+    if (!PyArg_ParseTuple(args, "O&i", to_context, &x, &leader))
         return NULL;
-    context *x = context_of(capsule);
-    if (x && (leader < -1 || leader >= x->p.sites)) {
+    if (leader < -1 || leader >= x->p.sites) {
         PyErr_SetString(PyExc_ValueError, "no such leader");
         return NULL;
     }
-    const pseudo_costs *p = x ? &x->open.tree[memory_row(x, leader)].pseudo : NULL;
-    return p ? PyFloat_FromDouble(p->tries_sum[IN] + p->tries_sum[OUT]) : NULL;
+    const pseudo_costs *p = &x->open.tree[memory_row(x, leader)].pseudo;
+    return PyFloat_FromDouble(p->tries_sum[IN] + p->tries_sum[OUT]);
 }
 
 /* ---- Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. ---- */
@@ -458,14 +447,11 @@ PyDoc_STRVAR(resize_doc, "resize(context, least, most, seconds): set another ran
 
 static PyObject *py_resize(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     int least, most;
     double seconds;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oiid", &capsule, &least, &most, &seconds))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&iid", to_context, &x, &least, &most, &seconds))
         return NULL;
     if (least < 1 || most < least || most > x->p.sites) {
         PyErr_SetString(PyExc_ValueError, "not a range of numbers of replicas");
@@ -482,13 +468,10 @@ PyDoc_STRVAR(set_gap_doc, "set_gap(context, gap): close nodes whose bound is thi
 
 static PyObject *py_set_gap(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     double gap;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Od", &capsule, &gap))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&d", to_context, &x, &gap))
         return NULL;
     if (!(gap >= 0.0)) {
         PyErr_SetString(PyExc_ValueError, "not a relative gap");
@@ -506,14 +489,11 @@ PyDoc_STRVAR(set_size_limits_doc,
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     double least, share, work;
     long nodes, burst, transfers;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oddlldl", &capsule, &least, &share, &nodes, &burst, &work, &transfers))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&ddlldl", to_context, &x, &least, &share, &nodes, &burst, &work, &transfers))
         return NULL;
     if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0) || transfers < 0) {
         PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes or work");
@@ -534,13 +514,10 @@ PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> whether the open trees are
 
 static PyObject *py_run(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     double work, seconds;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Odd", &capsule, &work, &seconds))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&dd", to_context, &x, &work, &seconds))
         return NULL;
     begin_call(x, seconds);
     int done = run_search(x, work);
@@ -570,14 +547,12 @@ PyDoc_STRVAR(propose_doc, "propose(context, score, leader, replicas): offer an i
 
 static PyObject *py_propose(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *list;
+    context *x;
+    PyObject *list;
     double score;
     int leader;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OdiO!", &capsule, &score, &leader, &PyTuple_Type, &list))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&diO!", to_context, &x, &score, &leader, &PyTuple_Type, &list))
         return NULL;
     Py_ssize_t n = PyTuple_Size(list);
     if (n > x->p.sites) {
@@ -615,13 +590,10 @@ PyDoc_STRVAR(record_doc, "record(context, on) -> bytes recorded since the last c
 
 static PyObject *py_record(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    context *x;
     int on;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Op", &capsule, &on))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&p", to_context, &x, &on))
         return NULL;
     PyObject *out = PyBytes_FromStringAndSize((const char *)x->proof.events.data,
                                               (Py_ssize_t)(x->proof.events.length * sizeof(double)));

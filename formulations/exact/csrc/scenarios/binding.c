@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "late.h"
 #include "losses.h"
@@ -18,25 +17,18 @@ typedef struct {
 
 /* ---- What all kinds of questions share: limits of a call, and ranks. ---- */
 
-static double now(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int pause_call(void *pointer)
 {
     call_limit *limit = pointer;
     PyEval_RestoreThread(limit->thread);
     limit->raised = limit->raised || PyErr_CheckSignals() != 0;
     limit->thread = PyEval_SaveThread();
-    return limit->raised || now() > limit->deadline;
+    return limit->raised || clock_now() > limit->deadline;
 }
 
 static void begin_call(call_limit *limit, double seconds)
 {
-    limit->deadline = now() + seconds;
+    limit->deadline = clock_now() + seconds;
     limit->raised = 0;
     limit->thread = PyEval_SaveThread();
 }
@@ -90,6 +82,12 @@ static int end(loss_problem *x, call_limit *limit)
 static loss_problem *problem_of(PyObject *capsule)
 {
     return PyCapsule_GetPointer(capsule, NAME);
+}
+
+/* For PyArg_ParseTuple. */
+static int to_problem(PyObject *capsule, void *out)
+{
+    return (*(loss_problem **)out = problem_of(capsule)) != NULL;
 }
 
 static void capsule_free(PyObject *capsule)
@@ -206,13 +204,10 @@ PyDoc_STRVAR(start_doc, "start(context, value): set the value that is to be unde
 
 static PyObject *py_start(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    loss_problem *x;
     double value;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Od", &capsule, &value))
-        return NULL;
-    loss_problem *x = problem_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&d", to_problem, &x, &value))
         return NULL;
     x->value = x->normal = value < BIG ? value : BIG;
     x->leader = -1;
@@ -244,15 +239,15 @@ PyDoc_STRVAR(descend_doc, "descend(context, replicas, kicks, seed, seconds): swa
 
 static PyObject *py_descend(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *list;
+    loss_problem *x;
+    PyObject *list;
     int kicks, seed, n;
     double seconds;
     call_limit limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!iid", &capsule, &PyTuple_Type, &list, &kicks, &seed, &seconds))
+    if (!PyArg_ParseTuple(args, "O&O!iid", to_problem, &x, &PyTuple_Type, &list, &kicks, &seed, &seconds))
         return NULL;
-    loss_problem *x = problem_of(capsule);
-    if (!x || (n = read_set(x, list)) < 0)
+    if ((n = read_set(x, list)) < 0)
         return NULL;
     begin(x, &limit, seconds);
     if (kicks < 0)
@@ -268,16 +263,16 @@ PyDoc_STRVAR(floor_doc, "floor(context, leader, most, steps, u, seconds) -> lowe
 
 static PyObject *py_floor(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *buffer;
+    loss_problem *x;
+    PyObject *buffer;
     int leader, most, steps, memory;
     double seconds;
     Py_buffer view;
     call_limit limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiiiOd", &capsule, &leader, &most, &steps, &buffer, &seconds))
+    if (!PyArg_ParseTuple(args, "O&iiiOd", to_problem, &x, &leader, &most, &steps, &buffer, &seconds))
         return NULL;
-    loss_problem *x = problem_of(capsule);
-    if (!x || PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
         return NULL;
     if ((size_t)view.len != (size_t)x->padded * 8 || leader < 0 || leader >= x->sites || most < 1 || steps < 1) {
         PyBuffer_Release(&view);
@@ -297,15 +292,15 @@ PyDoc_STRVAR(open_doc, "open(context, leader, successors, fixed, u, record): beg
 
 static PyObject *py_open(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *successors, *buffer;
+    loss_problem *x;
+    PyObject *successors, *buffer;
     int leader, fixed;
     Py_ssize_t record;
     Py_buffer group, view;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiOiOn", &capsule, &leader, &successors, &fixed, &buffer, &record))
+    if (!PyArg_ParseTuple(args, "O&iOiOn", to_problem, &x, &leader, &successors, &fixed, &buffer, &record))
         return NULL;
-    loss_problem *x = problem_of(capsule);
-    if (!x || PyObject_GetBuffer(successors, &group, PyBUF_C_CONTIGUOUS))
+    if (PyObject_GetBuffer(successors, &group, PyBUF_C_CONTIGUOUS))
         return NULL;
     if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS)) {
         PyBuffer_Release(&group);
@@ -331,15 +326,12 @@ PyDoc_STRVAR(run_doc, "run(context, nodes, seconds) -> outcome (tree_outcome of 
 
 static PyObject *py_run(PyObject *self, PyObject *args)
 {
-    PyObject *capsule;
+    loss_problem *x;
     long nodes;
     double seconds;
     call_limit limit;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Old", &capsule, &nodes, &seconds))
-        return NULL;
-    loss_problem *x = problem_of(capsule);
-    if (!x)
+    if (!PyArg_ParseTuple(args, "O&ld", to_problem, &x, &nodes, &seconds))
         return NULL;
     if (!x->opened) {
         PyErr_SetString(PyExc_ValueError, "no tree is open");
