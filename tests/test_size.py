@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 81408,
-    "formulations": 36578,
+    "formulations": 36288,
     "heuristics": 6132,
     "benchmarks": 14379,
     "tests": 52165,
@@ -40,9 +40,9 @@ ROOMS = {
     "formulations/milp": 2793,
     "formulations/online": 1879,
     "formulations/overtime": 266,
-    "formulations/quorumstore": 3843,
+    "formulations/quorumstore": 3771,
     "formulations/solvers": 1243,
-    "formulations/waits": 1215,
+    "formulations/waits": 1201,
     "heuristics/local_search": 1536,
     "heuristics/online": 2314,
     "heuristics/quorumstore": 339,
