@@ -1,20 +1,32 @@
-"""compare: one row per method, whatever happens to it, and gaps against the best proven bound."""
+"""compare: a row per method whatever happens, the commands, and RTTs that do not fit the others."""
 
+from __future__ import annotations
+
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Prices, Problem
+from placement.analysis import compare_methods
 from placement.analysis import compare_methods as comparison
+from placement.analysis.data_quality import data_quality, effects_of_doubt
+from placement.cli import main
 from placement.errors import InputError, LimitError, SolverError
+from placement.io import save_instance
+from placement.io.assemble_instance import assemble
+from placement.io.rtt_table import RttTable
 from placement.methods.options import Options
 from placement.methods.registry import Method, available, load_method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.support.status import Termination
+from tests.cli.command import runner
 from tests.effort import examples
 from tests.strategies import problems
 
@@ -215,3 +227,242 @@ def test_solver_errors_are_rows(register):
     table = placement.compare(small(), methods=[register("contradicts", contradicts)])
     assert table["status"][0] == "failed"
     assert table.attrs["best_bound"] == -math.inf
+
+
+@pytest.fixture
+def command(capsys):
+    return runner(capsys)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Path of an instance with prices and two countries."""
+    rng = np.random.default_rng(5)
+    rtt = rng.uniform(5, 200, (5, 5))
+    np.fill_diagonal(rtt, 0)
+    instance = Instance(
+        sites=("ams", "ber", "cdg", "dub", "ewr"),
+        clients=("c1", "c2", "c3"),
+        client_rtt=rng.uniform(1, 200, (3, 5)),
+        site_rtt=rtt,
+        counts=rng.integers(1, 90, (3, 5)).astype(float),
+        domains={"side": ("eu", "eu", "eu", "eu", "us")},
+        prices=Prices(rng.uniform(1, 9, 5)),
+    )
+    save_instance(instance, tmp_path / "world")
+    return tmp_path / "world"
+
+
+def test_compare_prints_a_table(command, world):
+    outcome = command(
+        "compare", world, "--replicas", 3, "--voters", 3, "--methods", "exhaustive,kq,leader"
+    )
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines if "optimal" in line] == ["exhaustive"]
+    assert "0.00 %" in outcome.out
+    assert any(line.startswith("leader: it is a tier 1 method") for line in lines)
+    assert outcome.err == ""
+
+
+def test_each_compared_method_has_a_time_limit_of_its_own(command, world, monkeypatch):
+    """All methods, asked about losses, took many minutes without one."""
+    asked, compare = [], compare_methods.compare
+
+    def noted(*args, **options):
+        asked.append(options["time_limit"])
+        return compare(*args, **options)
+
+    monkeypatch.setattr(compare_methods, "compare", noted)
+    question = ("compare", world, "--replicas", 3, "--voters", 3, "--methods", "kq")
+    assert command(*question).code == command(*question, "--time-limit", 5).code == 0
+    assert asked == [60, 5]
+
+
+def test_compare_gives_json_without_infinities(command, world):
+    outcome = command(
+        "compare", world, "--replicas", "3", "--voters", "1", "--methods", "kq,cp-sat", "--json",
+        "--set", "cp-sat.start=none",
+    )  # fmt: skip
+    assert outcome.code == 0
+    kq, exact = outcome.document["methods"]
+    assert kq["bound"] is None
+    assert kq["own_gap"] is None
+    assert exact["status"] == "optimal"
+    assert exact["gap"] <= 1e-9
+    assert len(kq["replicas"]) == 3
+    assert outcome.document["best_bound"] == pytest.approx(exact["objective"])
+
+
+def test_exit_codes(command, world):
+    infeasible = ("--replicas", 3, "--voters", 3, "--forbid", "ewr", "--distinct", "side=2")
+    assert command("compare", world, *infeasible, "--methods", "exhaustive,kq").code == 2
+    assert command("compare", "sizes", world, *infeasible, "--method", "exhaustive").code == 2
+    assert (
+        command("compare", world, "--replicas", 3, "--voters", 1, "--methods", "leader").code == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "--replicas", 3, "--voters", 1, "--methods", "kqq"), "did you mean"),
+        (("compare", "--replicas", 3, "--voters", 1, "--set", "start=none"), "METHOD.NAME=VALUE"),
+        (("compare", "--replicas", 3, "--voters", 1, "-o", "x.xlsx"), "unknown table format"),
+        (("compare", "--replicas", 3, "--voters", 1, "--plot", "x.gif"), "unknown picture format"),
+        (("compare", "sizes", "--replicas", "ams,ber", "--voters", 1), "no numbers of replicas"),
+        (("compare", "sizes", "--replicas", "1..2", "--voters", "3"), "no number of voters fits"),
+        (("compare", "sizes", "--replicas", "2..3", "--voters", "ber,xyz"), "unknown site"),
+    ],
+)
+def test_bad_input(command, world, arguments, message):
+    outcome = command(*arguments, world)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.out == ""
+
+
+def test_sweep_prints_gains(command, world, tmp_path):
+    picture, table = tmp_path / "sweep.svg", tmp_path / "sweep.json"
+    outcome = command(
+        "compare", "sizes", world, "--replicas", "2..4", "--voters", "1,3", "--method",
+        "exhaustive", "--plot", picture, "-o", table,
+    )  # fmt: skip
+    assert outcome.code == 0
+    assert "gain ms" in outcome.out
+    assert picture.read_text().count("<svg") == 1
+    cells = json.loads(table.read_text())["cells"]
+    assert [(cell["voters"], cell["replicas"]) for cell in cells] == [
+        (1, 2), (1, 3), (1, 4), (3, 3), (3, 4),
+    ]  # fmt: skip
+    first, second = cells[:2]
+    assert first["gain"] is None
+    assert second["gain"] == pytest.approx(first["mean_latency"] - second["mean_latency"])
+
+
+def test_pareto(command, world, tmp_path):
+    picture = tmp_path / "frontier.pdf"
+    arguments = ("compare", "fronts", world, "--replicas", "1..4", "--voters", "1", "--method")
+    outcome = command(*arguments, "exhaustive", "--json", "--plot", picture)
+    assert outcome.code == 0
+    assert outcome.document["complete"] is True
+    costs = [point["cost"] for point in outcome.document["points"]]
+    latencies = [point["mean_latency"] for point in outcome.document["points"]]
+    assert costs == sorted(costs)
+    assert latencies == sorted(latencies, reverse=True)
+    assert picture.read_bytes().startswith(b"%PDF")
+    text = command(*arguments, "exhaustive")
+    assert "none is missing" in text.out
+    assert "Not complete" in command(*arguments, "exhaustive", "--points", "1").out
+
+
+def test_progress_is_on_stderr(command, world):
+    outcome = command(
+        "compare", world, "--replicas", 3, "--voters", 1, "--methods", "exhaustive", "--progress",
+        "--json",
+    )  # fmt: skip
+    assert outcome.document["methods"]
+    assert "best" in outcome.err
+
+
+SITES = ("a", "b", "c", "d")
+RTT = np.array([[0, 20, 90, 300], [40, 0, 60, 200], [90, 60, 0, 100], [160, 160, 100, 0.0]])
+
+
+def four_places(rtt: np.ndarray = RTT, places: list[list[float]] | None = None) -> Instance:
+    made = assemble(RttTable("r.csv", SITES, SITES, rtt), mix="social")
+    return made.replace(site_coordinates=None if places is None else np.array(places))
+
+
+def test_asymmetry_detours_and_light() -> None:
+    nan = float("nan")
+    places = [[50.1, 8.7], [38.9, -77.4], [35.7, 139.7], [nan, nan]]
+    with pytest.warns(placement.errors.UnitsWarning):
+        instance = four_places(places=places)
+    found = data_quality(instance)
+    assert found.pairs == 12
+    assert [(p.source, p.destination, p.rtt, p.against) for p in found.asymmetric] == [
+        ("a", "d", 300, 160), ("b", "d", 200, 160), ("b", "a", 40, 20)
+    ]  # fmt: skip
+    assert [(p.source, p.destination, p.reason) for p in found.detours] == [
+        ("a", "d", "the way over c"), ("b", "d", "the way over c"), ("a", "c", "the way over b")
+    ]  # fmt: skip
+    assert {(p.source, p.destination) for p in found.faster_than_light} == {
+        ("a", "b"), ("b", "a"), ("a", "c"), ("b", "c"), ("c", "b")
+    } | {("c", "a")}  # fmt: skip
+    assert found.located
+    assert len(found.doubtful) == len({frozenset(pair) for pair in found.doubtful}) == 5
+
+
+@given(st.lists(st.floats(1, 400), min_size=16, max_size=16))
+def test_detours_against_all_triples(values: list[float]) -> None:
+    rtt = np.array(values).reshape(4, 4)
+    np.fill_diagonal(rtt, 0)
+    found = {(p.source, p.destination): p.against for p in data_quality(four_places(rtt)).detours}
+    for i, a in enumerate(SITES):
+        for j, b in enumerate(SITES):
+            if i != j:
+                way = min(rtt[i, k] + rtt[k, j] for k in range(4) if k not in (i, j))
+                doubtful = rtt[i, j] > 1.1 * way and rtt[i, j] > way + 5
+                assert found.get((a, b)) == (way if doubtful else None)
+
+
+def test_effects_are_those_of_solving_the_changed_problem() -> None:
+    instance = four_places()
+    plan = placement.solve(Problem(instance, replicas=2, voters=2))
+    changes = effects_of_doubt(plan, [("a", "b"), ("b", "a"), ("c", "d")], off=0.5)
+    assert [(change.pairs, change.factor) for change in changes] == [
+        ((("a", "b"),), 0.5), ((("a", "b"),), 1.5),
+        ((("c", "d"),), 0.5), ((("c", "d"),), 1.5),
+        ((("a", "b"), ("c", "d")), 0.5), ((("a", "b"), ("c", "d")), 1.5),
+    ]  # fmt: skip
+    moved = 0
+    for change in changes:
+        rtt = RTT.copy()
+        for a, b in change.pairs:
+            i, j = SITES.index(a), SITES.index(b)
+            rtt[[i, j], [j, i]] *= change.factor
+        problem = Problem(four_places(rtt), replicas=2, voters=2)
+        best = placement.solve(problem)
+        assert change.plan.objective == pytest.approx(best.objective, rel=1e-12)
+        assert plan.leader is not None
+        own = placement.evaluate(
+            problem, leader=plan.leader, voters=plan.voters, replicas=plan.replicas
+        )
+        assert change.regret == pytest.approx(own.objective / best.objective - 1, abs=1e-9)
+        moved += change.regret > 0
+    assert moved
+    with pytest.raises(InputError, match="off"):
+        effects_of_doubt(plan, [("a", "b")], off=1.0)
+    with pytest.raises(InputError, match="unknown site"):
+        effects_of_doubt(plan, [("a", "z")])
+
+
+def test_the_import_reports_and_sensitivity_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text("from,to,ms\na,b,20\nb,a,40\na,c,90\nc,a,90\nb,c,60\n")
+    assert main(["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "mine"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 pair missing and filled in, such as c → b" in out
+    assert "1 asymmetric, such as b → a (40 ms, the other direction 20 ms)" in out
+    line = ["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "other", "--json"]
+    assert main(line) == 0
+    document = json.loads(capsys.readouterr().out)["quality"]
+    assert document["missing"] == [["c", "b"]]
+    assert document["faster_than_light"] is None
+    assert main(["solve", "mine", "--replicas", "2", "--voters", "2", "-o", "plan.json"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b"]) == 0
+    out = capsys.readouterr().out
+    assert "Doubtful RTTs 20 % off: the optimum moves in " in out
+    assert "all 3 pairs" in out
+    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b", "--json"]) == 0
+    doubts = json.loads(capsys.readouterr().out)["doubts"]
+    assert [(d["pairs"], d["factor"]) for d in doubts[:2]] == [
+        ([["c", "b"]], 0.8),
+        ([["c", "b"]], 1.2),
+    ]
+    assert main(["explain", "plan.json", "--pair", "c:b"]) == 1
+    assert "--pair: no share" in capsys.readouterr().err

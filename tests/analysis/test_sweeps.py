@@ -1,23 +1,31 @@
-"""sweep and pareto against solving every cell and every budget by hand."""
+"""sweep and pareto against solving every cell by hand, of every objective; their pictures."""
 
+import builtins
 import itertools
 import math
+import threading
+import xml.etree.ElementTree as ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Instance, Prices, Problem, Termination
+from placement import Contingency, Instance, Prices, Problem, Termination
 from placement.analysis import pareto_frontier
 from placement.analysis import sweep as sweeps
-from placement.errors import InputError
+from placement.errors import InputError, MissingDependencyError
 from placement.evaluation.cost_model import configuration_cost
 from placement.feasibility.feasible_plans import violations
+from placement.measures.question import percentile_question
 from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective_value
-from placement.testing import random_instance
+from placement.report import plots
+from placement.tail import Distributions
+from placement.testing import every_configuration, optimum, random_instance
+from tests.cli.command import runner
 from tests.effort import examples
 from tests.strategies import NESTED, problems
 
@@ -333,3 +341,192 @@ def test_frontiers_of_generated_problems(problem):
     assert table.attrs["complete"]
     assert np.allclose(table["cost"], [cost for cost, _ in truth])
     assert np.allclose(table["score"], [value for _, value in truth], rtol=1e-9)
+
+
+def least(problem):
+    """Least value in ms of all configurations, by plain enumeration with the evaluator."""
+    return problem.objective.in_ms(problem, optimum(problem))
+
+
+@pytest.mark.parametrize("kind", ["p50", "p99", "worst"])
+@pytest.mark.parametrize("method", ["exact", "exhaustive"])
+def test_every_cell_has_the_least_value(kind, method):
+    instance = random_instance(31, sites=5, clients=4)
+    if kind == "worst":
+        goal = Contingency()
+    else:
+        spread = Distributions.parametric(instance, variation=0.3, width=5, bins=300)
+        goal = percentile_question(float(kind[1:]), spread)
+    problem = placement.Problem(instance, replicas=3, voters=3, objective=goal)
+    table = placement.sweep(problem, replicas=[3, 4, 5], voters=[3], method=method)
+    assert table.attrs["objective"] == goal.describe().removeprefix("minimise ")
+    values = [least(problem.replace(replicas=size)) for size in (3, 4, 5)]
+    assert table["status"].tolist() == ["optimal"] * 3
+    assert table["value"].tolist() == pytest.approx(values)
+    assert table["gain"].tolist()[1:] == pytest.approx(
+        [values[0] - values[1], values[1] - values[2]]
+    )
+    for row in table.itertuples():
+        assert row.mean_latency == pytest.approx(row.score / problem.demand.operations)
+        assert row.mean_latency != row.value
+
+
+def test_a_frontier_of_a_percentile_is_that_of_all_configurations():
+    instance = random_instance(12, sites=5, clients=3, prices=True)
+    spread = Distributions.parametric(instance, variation=0.2, width=5, bins=300)
+    problem = placement.Problem(
+        instance, replicas=3, voters=1, objective=percentile_question(90, spread)
+    )
+    front = placement.pareto(problem, replicas=[2, 3], voters=[1])
+    points = sorted(
+        (configuration_cost(instance, one), objective_value(part, one))
+        for size in (2, 3)
+        for part in [problem.replace(replicas=size)]
+        for one in every_configuration(part)
+    )
+    wanted = []
+    for cost, value in points:
+        if not wanted or value < wanted[-1][1] * (1 - 1e-9):
+            wanted.append((cost, value))
+    assert front.attrs["complete"]
+    assert front["value"].tolist() == pytest.approx([value for _, value in wanted])
+    assert front["cost"].tolist() == pytest.approx([cost for cost, _ in wanted])
+
+
+def test_the_command_sweeps_a_percentile_and_the_report_shows_it(capsys, tmp_path):
+    table = tmp_path / "sweep.json"
+    command = runner(capsys)
+    outcome = command(
+        "compare", "sizes", "world27", "--replicas", "3..4", "--voters", "3", "--percentile", "99",
+        "--spread", "0.2", "--bin-width", "10", "--plot", tmp_path / "sweep.svg", "-o", table,
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert "value ms" in outcome.out
+    assert "p99, which is minimised" in outcome.out
+    picture = (tmp_path / "sweep.svg").read_text()
+    assert ">p99<" in picture
+    assert ">ms<" in picture
+    page_file = tmp_path / "page.html"
+    assert command("report", table, "-o", page_file).code == 0
+    page = page_file.read_text()
+    assert "Objective of the best plan" in page
+    assert "Objective, ms" in page
+
+
+def test_the_options_of_a_percentile_need_one(capsys):
+    outcome = runner(capsys)(
+        "compare", "sizes", "world27", "--replicas", "3", "--voters", "3", "--spread", "0.2"
+    )
+    assert outcome.code == 1
+    assert "--spread: does nothing without --percentile" in outcome.err
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    problem = Problem(world(), replicas=3, voters=3)
+    return placement.compare(problem, methods=["exhaustive", "kq", "leader"])
+
+
+def words(figure):
+    return [text.get_text() for text in figure.findobj(mpl.text.Text) if text.get_text()]
+
+
+def test_a_comparison_shows_latency_gap_and_time(comparison):
+    """The bars are as long as the latencies say; a method without a plan has its status."""
+    figure = plots.plot_table(comparison)
+    text = words(figure)
+    assert "3 replicas, 3 voters" in text
+    assert "refused" in text
+    found = comparison.dropna(subset="mean_latency")
+    for value, gap in zip(found["mean_latency"], found["gap"], strict=True):
+        assert any(word.startswith(f"{value:,.2f} ms, gap ") for word in text), (value, gap)
+    bars = [one for one in figure.axes[0].patches if one.get_facecolor()[:3] != (1, 1, 1)]
+    widths = np.array([bar.get_width() for bar in bars])
+    for share in found["mean_latency"] / found["mean_latency"].max():
+        assert np.isclose(widths, share * widths.max(), rtol=1e-3).any()
+
+
+def test_nothing_found_is_still_a_picture(tmp_path):
+    table = placement.compare(Problem(world(), replicas=3, voters=3), methods=["leader"])
+    figure = plots.plot_table(table)
+    assert plots.save_figure(figure, tmp_path / "empty.png").stat().st_size > 1000
+
+
+def test_a_sweep_shows_every_cell_and_gain():
+    swept = placement.sweep(world(), replicas=range(2, 5), voters=[1, 3], method="exhaustive")
+    figure = plots.plot_table(swept)
+    text = words(figure)
+    assert {"1 voter", "3 voters", "ms", "What one more replica brings"} <= set(text)
+    # the heights of the marks of the mean latency are linear in the values
+    for column in ("mean_latency", "gain"):
+        value = swept[swept["voters"] == 1][column].dropna().to_numpy()
+        assert any(
+            len(xy) == len(value)
+            and np.ptp(xy[:, 1]) > 0
+            and np.allclose(
+                (xy[:, 1] - xy[0, 1]) * np.ptp(value),
+                -(value - value[0]) * np.ptp(xy[:, 1]),
+                atol=0.2 * np.ptp(value),
+            )
+            for line in figure.axes[0].lines
+            for xy in [line.get_xydata()]
+        ), column
+
+
+def test_cells_without_proof_are_marked():
+    table = placement.sweep(world(), replicas=range(2, 5), voters=1, method="kq")
+    assert "1 voter (hollow: not proven)" in words(plots.plot_table(table))
+
+
+def test_a_frontier_is_a_staircase_with_labels():
+    table = placement.pareto(world(), replicas=range(1, 5), voters=1, method="exhaustive")
+    figure = plots.plot_table(table)
+    steps = max((line.get_xydata() for line in figure.axes[0].lines), key=len)
+    assert len(steps) == 2 * len(table) - 1
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(steps))
+    assert {f"{row.replicas}/{row.voters}" for row in table.itertuples()} <= set(words(figure))
+
+
+@pytest.mark.parametrize("form", plots.FORMATS)
+def test_pictures_are_reproducible(comparison, tmp_path, form):
+    paths = [tmp_path / f"{n}.{form}" for n in range(2)]
+    for path in paths:
+        plots.save_figure(plots.plot_table(comparison), path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_dollars_in_names_are_no_mathematics(comparison, tmp_path):
+    figure = plots.plot_table(comparison, title="cost in $ and more $")
+    path = plots.save_figure(figure, tmp_path / "dollar.svg")
+    assert "cost in $ and more $" in "".join(ElementTree.parse(path).getroot().itertext())
+
+
+def test_pictures_are_drawn_in_a_thread_without_pyplot(comparison, tmp_path):
+    path = tmp_path / "thread.png"
+    thread = threading.Thread(target=lambda: plots.save_figure(plots.plot_table(comparison), path))
+    thread.start()
+    thread.join()
+    assert path.exists()
+
+
+def test_bad_files(comparison, tmp_path):
+    figure = plots.plot_table(comparison)
+    with pytest.raises(InputError, match="unknown picture format"):
+        plots.save_figure(figure, tmp_path / "x.gif")
+    plots.save_figure(figure, tmp_path / "x.png")
+    with pytest.raises(InputError):
+        plots.save_figure(figure, tmp_path / "x.png")
+    plots.save_figure(figure, tmp_path / "x.png", force=True)
+
+
+def test_without_matplotlib_the_extra_is_named(comparison, monkeypatch):
+    true_import = builtins.__import__
+
+    def no_matplotlib(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return true_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", no_matplotlib)
+    with pytest.raises(MissingDependencyError, match=r"\[plot\]"):
+        plots.plot_table(comparison)

@@ -1,22 +1,47 @@
-"""Every study is reached by `python -m benchmarks run`, and its files keep their form."""
+"""Studies are reached by `python -m benchmarks run`; pages and tables are those of the results."""
 
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
-from benchmarks.__main__ import main
+from benchmarks.__main__ import _study, main
+from benchmarks.commit_paths import study, systems
+from benchmarks.commit_paths.layouts import layouts
+from benchmarks.commit_paths.report import read_results as read_measured
+from benchmarks.commit_paths.study import Bench
+from benchmarks.exact import speed
 from benchmarks.harness import machine
-from benchmarks.harness.result_files import RESULTS, existing_rows, save_csv, save_json
+from benchmarks.harness.doc_pages import tables_of, with_tables
+from benchmarks.harness.result_files import (
+    RESULTS,
+    existing_rows,
+    read_json,
+    read_rows,
+    save_csv,
+    save_json,
+)
 from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
+from benchmarks.harness.tier3_worlds import SIGMA, world
+from benchmarks.paper_tier3 import Point, by_demand, concentrated, gains, kept, summary_11
+from placement import Problem, load
 from placement.errors import InputError
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
+from placement.report.result_file import contradictions, read_results
 
 BENCHMARKS = RESULTS.parent
 ROOT = BENCHMARKS.parent
@@ -115,3 +140,189 @@ def test_a_machine_is_described_in_full() -> None:
     sentence = machine.sentence(described)
     assert f"{described['cpu']}, {described['cores']} cores" in sentence
     assert str(described["commit"])[:9] in sentence
+
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "benchmarks.md"
+
+
+REPORTED = {
+    name: one
+    for name, one in ((name, _study(name)) for name in (*MODULES, *SUITES))
+    if one.report is not None
+}
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_page_is_what_its_results_say(name: str) -> None:
+    """Each page, or each table of it, is what `--write-docs` writes."""
+    one = REPORTED[name]
+    assert one.new_page() == (REPOSITORY / one.page).read_text(encoding="utf-8")
+
+
+def test_every_generated_table_has_a_study() -> None:
+    """No page has marks of a table that no study fills."""
+    filled: dict[str, set[str]] = defaultdict(set)
+    for one in REPORTED.values():
+        assert one.report is not None
+        found = one.report()
+        filled[one.page] |= set() if isinstance(found, str) else set(found)
+    for page in sorted((REPOSITORY / "docs").rglob("*.md")):
+        marked = set(tables_of(page.read_text(encoding="utf-8")))
+        assert marked == filled[page.relative_to(REPOSITORY).as_posix()], page.name
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(RESULTS.glob("*.jsonl"))])
+def test_methods_do_not_contradict_each_other(name: str) -> None:
+    results = read_results(RESULTS / name)
+    assert results.rows
+    assert contradictions(results.rows) == ()
+
+
+def test_unknown_tables_are_refused() -> None:
+    with pytest.raises(InputError, match="'no such'"):
+        with_tables("<!-- begin some -->\nold\n<!-- end -->\n", {"no such": "new"})
+
+
+def test_every_suite_is_described() -> None:
+    """No suite is missing from the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in text for name in SUITES)
+
+
+def test_the_page_on_peers_quotes_the_tables() -> None:
+    """Each time that it names as measured stands in a table of the benchmarks."""
+    text = (REPOSITORY / "docs" / "peers.md").read_text(encoding="utf-8")
+    measured = re.findall(r"\*Measured:\*(.+?)\n\n", text, re.DOTALL)
+    quoted = [time for part in measured for time in re.findall(r"\d+(?:\.\d+)? m?s\b", part)]
+    quoted = [time for time in quoted if time != "120 s"]  # the limit
+    assert len(quoted) == 7
+    cells = PAGE.read_text(encoding="utf-8")
+    assert [time for time in quoted if f"| {time} |" not in cells] == []
+
+
+def test_every_group_of_questions_was_measured() -> None:
+    measured = {row["group"] for row in read_rows(RESULTS / "exact_speed.csv")}
+    assert measured == set(read_json(RESULTS / "exact_speed.json"))
+    assert measured == {group.name for group in speed.groups(keep=False)}
+
+
+def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
+    monkeypatch, tmp_path
+):
+    begun, version, row = [], "1", Bench.row
+    kind = SimpleNamespace(name="fake", package="p", voters=3, learners=0, version=lambda: version)
+
+    def measured(layout, count, part=""):
+        begun.append(part or layout.name)
+        yield row(SimpleNamespace(kind=kind), layout, "write", 0, count, 1.0, 1.0, 1.0, part=part)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+
+    bench = SimpleNamespace(measured=measured, others=lambda one: measured(one, 1, "loss"))
+    monkeypatch.setattr(study, "SYSTEMS", {"fake": kind})
+    monkeypatch.setattr(study, "Bench", lambda _: nullcontext(bench))
+
+    def run():
+        return study.STUDY.run(
+            SimpleNamespace(fit=False, system=["fake"], quick=False, again=False, results=tmp_path)
+        )
+
+    every = [one.name for one in layouts(3)]
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert [one["layout"] for one in read_measured(tmp_path)["fake"]["rows"]] == every[:2]
+    assert run() == 0
+    assert begun == [*every[:3], *every[2:], "loss"]
+    found = read_measured(tmp_path)["fake"]["rows"]
+    assert [one["layout"] for one in found] == [*every, every[0]]
+    monkeypatch.setattr(study, "save_rows", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(study, "Bench", Mock(side_effect=[nullcontext(bench)]))
+    assert run() == 0  # nothing is left to measure: no server starts
+    version = "2"  # its name is not given to the rows of the older one
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert read_measured(tmp_path)["fake"]["version"] == "1"
+
+
+@pytest.mark.parametrize("name", ["redis", "postgresql", "rabbitmq"])
+def test_a_system_that_is_not_installed_names_its_package(name, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(systems.shutil, "which", lambda _: None)
+    monkeypatch.setattr("pathlib.Path.glob", lambda *_: iter(()))
+    assert main(["run", "commit_paths", "--system", name, "--results", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert f"{name}: not measured" in said
+    assert systems.SYSTEMS[name].package in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("network", "clients"), [("modelled", 27), ("world27", 60)])
+def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients):
+    spread, narrow = (world(network, "cache", 3, sigma=sigma).instance for sigma in (SIGMA, 3.0))
+    assert spread.clients == narrow.clients
+    assert len(spread.clients) == clients
+    assert len(spread.sites) == 27
+    np.testing.assert_array_equal(spread.client_rtt, narrow.client_rtt)
+    by_client = [np.sort(x.counts.sum(axis=(0, 2)))[::-1] for x in (spread, narrow)]
+    top = [weights[:3].sum() / weights.sum() for weights in by_client]
+    assert top[1] > top[0] + 0.2
+    default = world(network, "cache", 3).instance
+    np.testing.assert_array_equal(default.counts, spread.counts)
+
+
+def test_summaries_keep_clients_and_sigma_apart():
+    rows = [
+        Point(11, network, "cache", 0, 4, 3, 4, sigma, "free", method, objective, 100.0, True)
+        for network, sigma, objective in (
+            ("modelled", 1.2, 150.0),
+            ("modelled", 3.0, 120.0),
+            ("azure-2025", 3.0, 140.0),
+            ("world27", 1.2, 110.0),
+        )
+        for method in ("kq", "qk", "best-of", "local-search", "exact")
+    ]
+    lines = by_demand(rows, summary_11)
+    assert [(line["clients"], line["sigma"], line["kq"]) for line in lines] == [
+        ("sites", 1.2, 50.0),
+        ("sites", 3.0, 30.0),
+        ("cities", 1.2, 10.0),
+    ]
+
+
+def test_demand_halves_from_client_to_client():
+    counts = concentrated(load("world27"), 0.5, np.random.default_rng(0)).counts[0]
+    weights = np.sort(counts.sum(axis=1))[::-1]
+    np.testing.assert_allclose(weights[1:8] / weights[:7], 0.5, rtol=1e-4)
+    assert counts[:, 1:].sum() == 0
+
+
+def test_gains_follow_from_the_means(monkeypatch):
+    monkeypatch.setattr("benchmarks.paper_tier3.DATA_SETS", ("world27",))
+    monkeypatch.setattr("benchmarks.paper_tier3.STEPS", 3)
+    for line in gains(1):
+        mean, gain = line["mean ms"], line["gain %"]
+        assert line["proven"]
+        sizes = list(mean)
+        assert [int(size) - line["voters"] for size in sizes] == [0, 1, 2]
+        for before, size in itertools.pairwise(sizes):
+            assert gain[size] == pytest.approx(100 * (1 - mean[size] / mean[before]), abs=0.06)
+
+
+@pytest.mark.parametrize("network", ["modelled", "world27"])
+@pytest.mark.parametrize("voters", [3, 5])
+def test_kept_diversity_is_that_of_a_spread_deployment(network, voters):
+    instance = world(network, "cache", 1).instance
+    assert set(instance.domains) == {"country", "continent"}
+    problem = kept(Problem(instance, replicas=voters + 2, voters=voters))
+    plan = run(load_method("exact"), problem, Options())
+    free = run(load_method("exact"), problem.replace(diversity=()), Options())
+    assert plan.objective >= free.objective
+    today = run(
+        load_method("max-diversity"), Problem(instance, replicas=voters, voters=voters), Options()
+    )
+    for level in ("country", "continent"):
+        label = dict(zip(instance.sites, instance.labels(level), strict=True))
+        fullest = [
+            max(Counter(label[site] for site in one.voters).values()) for one in (plan, today)
+        ]
+        assert fullest[0] <= fullest[1] < voters

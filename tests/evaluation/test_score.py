@@ -1,4 +1,4 @@
-"""The evaluator against the reference, and its vectorised forms against each other."""
+"""The evaluator against the reference and its vectorised forms; the naive leaders by hand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Operation, Problem
+from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.evaluation.score import (
     TIE,
     closest_first,
@@ -24,11 +25,13 @@ from placement.evaluation.score import (
     score_many,
     score_terms,
 )
+from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.model.demand import Demand, aggregate
+from placement.plan import objective_value, objective_values
 from tests import reference
 from tests.effort import examples
-from tests.strategies import instances
+from tests.strategies import ALL, instances, problems
 
 DECAYS = [1.0, 1.5, 2.0, math.inf]
 WORLDS = st.one_of(
@@ -267,3 +270,94 @@ def test_problems_on_an_instance_share_the_demand_of_a_protocol() -> None:
     again = demand("leases")
     assert again is not first
     assert score(again, 2, [0, 2], [0, 2], 2) == score(first, 2, [0, 2], [0, 2], 2)
+
+
+def world(counts):
+    # Sites a, b, c in a row: a -10- b -20- c (a to c: 30). One client in each, 1 ms away.
+    site_rtt = np.array([[0, 10, 30], [10, 0, 20], [30, 20, 0]], dtype=float)
+    client_rtt = site_rtt + np.eye(3)
+    instance = Instance(
+        sites=("a", "b", "c"),
+        clients=("in a", "in b", "in c"),
+        client_rtt=client_rtt,
+        site_rtt=site_rtt,
+        counts=counts,
+    )
+    return Problem(instance, replicas=3, voters=3)
+
+
+def test_rules_of_thumb_by_hand():
+    # Strong reads 10 in a; single-group transactions 1 in a, 4 in c.
+    #   leader a: reads 10·1, writes 1·(1+10) + 4·(30+10) = 171 → 181
+    #   leader b: reads 10·10, writes 1·(10+10) + 4·(20+10) = 140 → 240
+    #   leader c: reads 10·30, writes 1·(30+20) + 4·(1+20) = 134 → 434
+    counts = np.zeros((3, 5))
+    counts[0, 2] = 10
+    counts[0, 3], counts[2, 3] = 1, 4
+    problem = world(counts)
+    writes, quorum, average = rules_of_thumb(problem, Configuration(0, (0, 1, 2), (0, 1, 2)))
+    assert writes.leader == "c"
+    assert writes.mean_latency == pytest.approx(434 / 15)
+    assert writes.overhead == pytest.approx(100 * (434 / 181 - 1))
+    assert quorum.leader == "a"  # q is 10 at a and at b: the first wins
+    assert quorum.overhead == pytest.approx(0)
+    assert average.leader is None
+    assert average.mean_latency == pytest.approx((181 + 240 + 434) / 3 / 15)
+
+
+def test_closest_to_writes_is_undefined_without_transactions():
+    counts = np.zeros((3, 5))
+    counts[:, 0] = 1
+    writes, _, _ = rules_of_thumb(world(counts), Configuration(0, (0, 1, 2), (0, 1, 2)))
+    assert writes.leader is None
+    assert math.isnan(writes.mean_latency)
+    assert writes.why == "no transactions in the first interval"
+
+
+def test_candidates_are_the_voters_that_may_lead():
+    counts = np.zeros((3, 5))
+    counts[2, 3] = 1
+    problem = world(counts).replace(leaders=["a", "b"])
+    writes, quorum, average = rules_of_thumb(problem, Configuration(1, (0, 1, 2), (0, 1, 2)))
+    assert writes.leader == "b"  # c is closest, but may not lead
+    assert quorum.leader == "a"
+    # leader a: 30 + 10; leader b: 20 + 10
+    assert average.mean_latency == pytest.approx((40 + 30) / 2)
+
+
+def test_configurations_that_break_the_problem_are_scored_too():
+    counts = np.ones((3, 5))
+    problem = world(counts).replace(voters=3, leaders=["c"])
+    # Two voters, none of which may lead: still comparable, with their own majority.
+    rows = rules_of_thumb(problem, Configuration(0, (0, 1), (0, 1)))
+    assert [row.leader for row in rows] == ["a", "a", None]
+    assert all(math.isfinite(row.mean_latency) for row in rows)
+
+
+@given(problems(kinds=ALL, max_sites=6), st.data())
+def test_many_values_are_those_of_each(problem: Problem, data: st.DataObject) -> None:
+    """Of several sizes and numbers of voters, more or fewer than the problem asks for."""
+    sites = range(len(problem.instance.sites))
+    chosen = []
+    for _ in range(data.draw(st.integers(0, 6))):
+        replicas = data.draw(st.lists(st.sampled_from(sites), min_size=1, unique=True))
+        voters = replicas[: data.draw(st.integers(1, len(replicas)))]
+        chosen.append(Configuration.of(data.draw(st.sampled_from(voters)), voters, replicas))
+    together = objective_values(problem, chosen)
+    assert together.tolist() == [objective_value(problem, one) for one in chosen]
+
+
+def test_other_objectives_value_each() -> None:
+    """The effect of the loss of a site is no sum over clients."""
+    problem = Problem(
+        placement.load("world27", mix="oltp"),
+        replicas=3,
+        voters=3,
+        objective=placement.Contingency(),
+    )
+    chosen = [Configuration.of(0, (0, 1, 2), (0, 1, 2)), Configuration.of(4, (4, 9, 7), (4, 7, 9))]
+    values = objective_values(problem, chosen)
+    assert values.tolist() == [objective_value(problem, one) for one in chosen]
+    plain = Problem(problem.instance, replicas=3, voters=3)
+    mean = objective_value(plain, chosen[0]) / plain.demand.operations
+    assert values[0] > mean  # the mean latency would be another value

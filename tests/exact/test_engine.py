@@ -1,11 +1,13 @@
-"""The engine against enumeration, and its proofs against rational arithmetic."""
+"""The engine against enumeration, with gaps, limits and without a plan; its proofs in fractions."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +15,26 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import SearchReport, search
-from formulations.exact.kernel import compiled_available
+from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.method import METHOD
+from formulations.exact.no_plan_proof import no_plan
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.errors import InputError
+from placement import Problem, load
+from placement.errors import InputError, SolverError
+from placement.methods.options import Options
+from placement.methods.registry import run
+from placement.proof.certificate_check import check_certificate
+from placement.proof.no_plan_check import check_no_plan
 from placement.support.status import Status, Termination
 from tests import pmed
-from tests.effort import examples
+from tests.effort import examples, seeds
 from tests.exact.rational import Checker
+from tests.exact.test_linear import drawn
 from tests.exact.worlds import brute_force, random_core
+from tests.protocols.worlds import world
 
 _BUILT = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 KERNELS = [
@@ -283,3 +295,203 @@ def test_the_checker_refutes_tampered_certificates(event):
 def test_unknown_kernel():
     with pytest.raises(InputError, match="unknown kernel"):
         search(uniform(1.0), kernel="fortran")
+
+
+@each_kernel
+@given(st.integers(0, 10**9), st.sampled_from([1e-3, 0.05, 0.5, 2.0]))
+def test_bound_and_gap_hold_under_every_rule(kernel, seed, gap):
+    core = random_core(seed)
+    best = brute_force(core)
+    result = search(core, kernel=kernel, limits=SearchLimits(gap=gap))
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.bound <= best * (1 + 1e-12)
+    assert best <= result.score * (1 + 1e-12)
+    assert result.score - result.bound <= gap * result.score * (1 + 1e-12)
+    if result.status is Status.FEASIBLE:
+        assert result.termination is Termination.GAP_LIMIT
+    if result.certificate is not None:
+        assert result.certificate.bound == result.bound
+        Checker(core, result.certificate).check()
+
+
+def test_a_gap_of_one_search_is_not_that_of_the_next():
+    core = spread_out(24, 30, seed=3, size=6, voters=3)
+    kernel = open_kernel(core)
+    search(core, kernel=kernel, limits=SearchLimits(gap=0.2))
+    kernel.resize(core, 60.0)
+    assert search(core, kernel=kernel).status is Status.OPTIMAL
+
+
+def test_the_tree_of_the_relaxation_keeps_the_gap(monkeypatch):
+    monkeypatch.setattr(tuning, "RELAX_EXPONENT", 0.5)  # the rival comes early
+    core = drawn(60, 8, 3)
+    proven, near = (search(core, limits=SearchLimits(gap=gap)) for gap in (0.0, 0.02))
+    assert near.bound <= proven.score <= near.score
+    assert near.score - near.bound <= 0.02 * near.score
+
+
+def test_the_certificate_of_a_gap_is_checked_and_proves_no_more():
+    problem = Problem(load("azure", mix="oltp"), replicas=7, voters=3)
+    plan = run(METHOD, problem, Options(gap_limit=0.002))
+    assert (plan.status, plan.termination) == ("feasible", "gap limit")
+    assert plan.gap <= 0.002
+    assert plan.certificate is not None
+    checked = check_certificate(plan)
+    assert checked.bound == plan.bound < plan.objective
+
+
+@pytest.mark.parametrize("part", seeds(4, 40))
+def test_sites_that_go_out_beyond_the_gap_are_bounded(part):
+    """Waits too long for the cutoff are left out where sites are fixed, and may be the best."""
+    for seed in range(12 * part, 12 * part + 12):
+        rng = np.random.default_rng([seed, 5])
+        one = world(seed, sites=int(rng.integers(4, 7)), clients=int(rng.integers(1, 5)))
+        lopsided = one.site_rtt + rng.integers(0, 4, one.site_rtt.shape) * 30.0
+        np.fill_diagonal(lopsided, 0)
+        problem = Problem(
+            one.replace(site_rtt=lopsided),
+            replicas=4,
+            voters=3,
+            protocol=str(rng.choice(["leases", "leases", "raft"])),
+        )
+        best = run(METHOD, problem, Options()).objective
+        for gap in (0.05, 0.2):
+            plan = run(METHOD, problem, Options(gap_limit=gap))
+            assert plan.bound <= best * (1 + 1e-12), seed
+            assert plan.objective - plan.bound <= gap * plan.objective * (1 + 1e-9)
+            assert check_certificate(plan).bound <= best * (1 + 1e-12)
+
+
+needs_compiled = pytest.mark.skipif(not compiled_available(), reason="no compiled kernel")
+
+LATE = 1.0
+"""Seconds that a busy machine may be late; without a clock these searches take many times that."""
+
+
+def between_sites(
+    sites: int, replicas: tuple[int, int], voters: int, relayed: bool = True
+) -> ReducedProblem:
+    """Return a drawn problem whose clients sit between the sites."""
+    rng = np.random.default_rng(sites)
+    points, homes = rng.random((sites, 2)), rng.random((sites, 2))
+    between = 100 * np.linalg.norm(points[:, None] - points, axis=-1)
+    weight = rng.lognormal(0, 1, sites)
+    zero = np.zeros(sites)
+    return ReducedProblem.of_arrays(
+        100 * np.linalg.norm(homes[:, None] - points, axis=-1),
+        between,
+        (weight, weight, weight, float(weight.sum())) if relayed else (weight, zero, zero, 0.0),
+        replicas=replicas,
+        voters=voters,
+    )
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicas", [(9, 9), (60, 60), (5, 40)])
+@pytest.mark.parametrize("relayed", [True, False])
+@needs_compiled
+def test_a_search_ends_at_its_limit(relayed, replicas, limit):
+    core = between_sites(400, replicas, 5 if relayed else 1, relayed)
+    opened = open_kernel(core)
+    began = time.perf_counter()
+    result = search(core, limits=SearchLimits(seconds=limit), kernel=opened, certify=False)
+    assert time.perf_counter() - began < limit + LATE
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+
+
+@needs_compiled
+def test_growing_to_another_size_ends_at_its_limit():
+    core = between_sites(400, (5, 5), 3)
+    opened = open_kernel(core)
+    search(core, limits=SearchLimits(seconds=0.0), kernel=opened, certify=False)
+    assert opened.incumbent() is not None
+    began = time.perf_counter()
+    opened.resize(between_sites(400, (300, 300), 3), 0.0)
+    assert time.perf_counter() - began < LATE
+    assert opened.incumbent() is None
+
+
+def test_equals_enumeration():
+    infeasible = 0
+    for seed in range(examples(700, 200)):
+        core = random_core(seed, max_clients=2)
+        found = no_plan(core.rules)
+        assert (found is not None) is math.isinf(brute_force(core)), seed
+        if found is not None:
+            infeasible += 1
+            names = tuple(map(str, range(core.sites)))
+            leaders, _ = check_no_plan(core.rules, names, found.to_json())
+            assert leaders == core.rules.may_lead.sum()
+    assert infeasible > examples(700, 200) / 10
+
+
+def grid(size: int, voters: int, *, columns: int) -> ReducedProblem:
+    """Sites on a grid; one voter in a row, one replica in a column, nothing below the diagonal.
+
+    The last row has one site that may vote, the one before two, and so on: as many voters as rows
+    are the sites of the diagonal and no others.
+    """
+    rows, column = np.divmod(np.arange(size * columns), columns)
+    rng = np.random.default_rng(1)
+    sites = size * columns
+    return ReducedProblem.of_arrays(
+        rng.random((3, sites)),
+        1 - np.eye(sites),
+        (np.ones(3), np.ones(3), np.ones(3), 1.0),
+        replicas=(voters, voters),
+        voters=voters,
+        caps=(("voters", rows, 1), ("replicas", column, 1)),
+        may_vote=rows + column < size,
+    )
+
+
+@pytest.mark.parametrize(("size", "columns"), [(4, 4), (5, 7), (6, 6), (9, 9)])
+def test_voters_that_only_exchanges_find(size, columns):
+    """A matching that gives the first columns to the first rows must move them to the last rows."""
+    full = grid(size, size, columns=columns)
+    assert no_plan(full.rules) is None
+    # without one site of the diagonal
+    may_vote = full.rules.may_vote & (np.arange(size * columns) != size - 1)
+    rules = dataclasses.replace(full.rules, may_vote=may_vote, may_lead=may_vote)
+    found = no_plan(rules)
+    assert found is not None
+    names = tuple(map(str, range(size * columns)))
+    assert check_no_plan(rules, names, found.to_json())[0] == may_vote.sum()
+
+
+@each_kernel
+def test_what_trees_would_take_hours_for(kernel):
+    """Voters in two domains of many with one replica each: no tree is begun."""
+    sites, domains = 120, np.arange(120) // 4
+    rng = np.random.default_rng(2)
+    core = ReducedProblem.of_arrays(
+        rng.random((40, sites)),
+        rng.random((sites, sites)) * (1 - np.eye(sites)),
+        (np.ones(40), np.ones(40), np.ones(40), 40.0),
+        replicas=(9, 12),
+        voters=3,
+        caps=(("replicas", domains, 1),),
+        may_vote=domains < 2,
+    )
+    result = search(core, kernel=kernel)
+    assert result.status is Status.INFEASIBLE
+    assert result.termination is Termination.FINISHED
+    assert result.bound == math.inf
+    assert result.counters.nodes == 0
+    assert result.certificate is None
+    assert result.none is not None
+    assert result.none.to_json() == {
+        "format": "replica-placement/no-plan/1",
+        "proofs": [{"leaders": list(range(8)), "by_votes": []}],
+    }
+
+
+@each_kernel
+def test_trees_and_counting_must_agree(kernel, monkeypatch):
+    """Each finds out when the other is wrong about whether there is a plan."""
+    core = next(c for c in map(random_core, range(100)) if no_plan(c.rules) is not None)
+    monkeypatch.setattr(engine, "no_plan", lambda rules: None)
+    with pytest.raises(SolverError, match="the counting check shows that one exists"):
+        search(core, kernel=kernel)

@@ -1,4 +1,4 @@
-"""Tables of moves against the evaluator, descents against the definition of local optimum."""
+"""Tables of moves against the evaluator and greedy voters; descents against local optima."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from heuristics import tuning
+from heuristics.local_search import steepest_descent
 from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.leader_bounds import leader_bounds
 from heuristics.local_search.steepest_descent import SteepestDescent
-from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.local_search.swap_neighbourhood import (
+    DirectInsertionCosts,
+    InsertionTables,
+    Pairs,
+    SwapNeighbourhood,
+    capped_waits,
+)
 from heuristics.objective_terms import objective_terms
 from placement import Configuration, Diversity, Problem
 from placement.evaluation.voter_choice import best_voters
@@ -202,3 +210,173 @@ def test_moves_obey_domains_of_replicas_and_no_more(least: int, cap: int | None)
                     )
                     good = proper and all(group.satisfied(target) for group in groups)
                     assert allowed[place, into] == good
+
+
+def wait_of(
+    rtt: list[float], leader: int, sites: set[int], labels: list[int], cap: int, m: int, v: int
+) -> float:
+    """Take the leader, then whoever is closest and fits; the m-th of v answers."""
+    voters = [leader]
+    for site in sorted(sites - {leader}, key=lambda s: (rtt[s], s)):
+        if math.isfinite(rtt[site]) and len(voters) < v:
+            alike = sum(labels[other] == labels[site] for other in voters)
+            if alike < cap:
+                voters.append(site)
+    return sorted(rtt[s] for s in voters)[m - 1] if len(voters) == v else math.inf
+
+
+@given(st.data())
+def test_every_move_has_the_wait_of_greedy_voters(data: st.DataObject) -> None:
+    """Ties, RTTs of zero, sites that may not vote, places that are empty, too few voters."""
+    count = data.draw(st.integers(2, 8))
+    sites = range(count)
+    numbers = st.sampled_from([0.0, 1.0, 2.0, 3.0, 5.0, math.inf])
+    labels = [data.draw(st.integers(0, 3)) for _ in sites]
+    cap, m = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    v = data.draw(st.integers(m, 5))
+    size = data.draw(st.integers(1, count))
+    spare = data.draw(st.integers(1, 2))
+    rows, sets, leaders = [], [], []
+    for _ in range(data.draw(st.integers(1, 3))):
+        chosen = data.draw(st.permutations(list(sites)))[:size]
+        leader = data.draw(st.sampled_from(chosen))
+        rtt = [data.draw(numbers) for _ in sites]
+        rtt[leader] = 0.0
+        rows.append([*rtt, math.inf])
+        sets.append(data.draw(st.permutations([*chosen, *[count] * spare])))
+        leaders.append(leader)
+    now, table = capped_waits(np.array(rows), np.array(sets), np.array(labels), cap, m, v)
+    for b, (rtt, held, leader) in enumerate(zip(rows, sets, leaders, strict=True)):
+        present = set(held) - {count}
+        assert now[b] == wait_of(rtt, leader, present, labels, cap, m, v)
+        for place, out in enumerate(held):
+            if out == leader:
+                continue
+            for into in [*set(sites) - present, count]:
+                after = (present - {out} | {into}) - {count}
+                expected = wait_of(rtt, leader, after, labels, cap, m, v)
+                assert table[b, place, into] == expected
+
+
+PROBLEMS = (
+    Problem(random_instance(5, sites=9, clients=12), replicas=4, voters=3),
+    Problem(random_instance(6, sites=9, clients=12), replicas=4, voters=3, survive="region"),
+    Problem(
+        random_instance(7, sites=9, clients=12),
+        replicas=(3, 5),
+        voters=3,
+        diversity=Diversity("region", min_domains=2),
+    ),
+)
+
+
+def starts(problem: Problem, seed: int, count: int) -> Pairs:
+    """Sets of three leaders, some of them twice, with their places in different order."""
+    rng = np.random.default_rng(seed)
+    none, width = len(problem.rules.may_hold), problem.rules.replicas_max + 1
+    leaders = rng.integers(0, 3, count)
+    sets = np.full((count, width), none)
+    for row, leader in enumerate(leaders):
+        others = rng.permutation(np.delete(np.arange(none), leader))[:3]
+        sets[row, :4] = rng.permutation([leader, *others])
+    return Pairs(np.append(leaders, leaders[:5]), np.vstack([sets, sets[:5, ::-1]]))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_meeting_changes_no_end(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one batch, and over batches that go on from what the first has found out."""
+    field = SwapNeighbourhood(problem, objective_terms(problem), problem.rules)
+    together = SteepestDescent(field, lambda: False)
+    met = 0
+    unvisited = steepest_descent.DescentCache.unvisited
+
+    def counted(self: steepest_descent.DescentCache, rows: np.ndarray, pairs: Pairs) -> np.ndarray:
+        nonlocal met
+        left = unvisited(self, rows, pairs)
+        met += len(rows) - len(left)
+        return left
+
+    for seed in range(4):
+        pairs = starts(problem, seed, 30)
+        alone = pairs.take(np.arange(len(pairs)))
+        monkeypatch.setattr(steepest_descent.DescentCache, "unvisited", counted)
+        values = together.run(pairs)
+        monkeypatch.setattr(steepest_descent.DescentCache, "unvisited", unvisited)
+        for row in range(len(pairs)):
+            one = alone.take(np.array([row]))
+            assert values[row] == pytest.approx(
+                float(SteepestDescent(field, lambda: False).run(one)[0])
+            )
+            if np.isfinite(values[row]):
+                assert sorted(one.replicas[0]) == sorted(pairs.replicas[row])
+    assert met > 60  # of 140 descents
+
+
+def test_known_descents_cost_no_step() -> None:
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
+    descent = SteepestDescent(field, lambda: False)
+    pairs = starts(PROBLEMS[0], 0, 30)
+    again = pairs.take(np.arange(len(pairs)))
+    values = descent.run(pairs)
+    steps = descent.steps
+    assert steps > 0
+    assert descent.run(again).tolist() == values.tolist()
+    assert descent.steps == steps
+    assert again.replicas.tolist() == pairs.replicas.tolist()
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more than it may remember it keeps the last batch alone; only work is lost."""
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
+    monkeypatch.setattr(tuning, "REMEMBERED_DESCENTS", 0)
+    descent = SteepestDescent(field, lambda: False)
+    descent.run(starts(PROBLEMS[0], 0, 30))
+    before = set(descent.ends)
+    alone = SteepestDescent(field, lambda: False)
+    expected = alone.run(starts(PROBLEMS[0], 1, 30))
+    assert descent.run(starts(PROBLEMS[0], 1, 30)).tolist() == expected.tolist()
+    assert before - set(alone.ends)
+    assert set(descent.ends) <= set(alone.ends)
+
+
+def test_a_broken_off_descent_leaves_nothing_behind() -> None:
+    """Where it stood is no end: the next descent from there goes all the way."""
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
+    late = iter([False, True])
+    descent = SteepestDescent(field, lambda: next(late, False))
+    pairs = starts(PROBLEMS[0], 3, 30)
+    again = pairs.take(np.arange(len(pairs)))
+    halfway = descent.run(pairs)
+    assert not descent.ends
+    assert (halfway[30:] == halfway[:5]).all()  # the same sets again stand where those stand
+    assert descent.run(again).sum() < halfway.sum()
+
+
+@given(problems(kinds=ALL, max_sites=6), st.data())
+def test_newcomers_take_over_who_is_closer(problem: Problem, data: st.DataObject) -> None:
+    """Looked up and worked out, in turns and for leaders known and new, bit for bit."""
+    terms = objective_terms(problem)
+    rows, sites = terms.rank.shape
+    assume(rows)
+    tables, none = InsertionTables(terms), InsertionTables(terms, cells=0)
+    often = np.repeat(np.arange(sites)[:: data.draw(st.integers(1, 2))], 4)
+    assert isinstance(none.of(often), DirectInsertionCosts)
+    assert not isinstance(tables.of(often), DirectInsertionCosts)
+    for times in (1, 5):
+        drawn = data.draw(st.lists(st.integers(0, sites - 1), min_size=1, max_size=4))
+        leaders = np.array(drawn * times)
+        seed = data.draw(st.integers(0, 2**32 - 1))
+        near = np.random.default_rng(seed).integers(0, sites + 1, (len(leaders), rows), np.int32)
+        looked_up = tables.of(leaders).costs_after(near)
+        assert looked_up.shape == (len(leaders), rows, sites + 1)
+        assert (looked_up == none.of(leaders).costs_after(near)).all()
+        last = np.array([len(leaders) - 1])
+        assert (tables.of(leaders).take(last).costs_after(near[last]) == looked_up[last]).all()
+        assert (none.of(leaders).take(last).costs_after(near[last]) == looked_up[last]).all()
+        for b, leader in enumerate(leaders.tolist()):
+            summand = np.hstack([terms.summand(leader), np.zeros((rows, 1))])
+            for c in range(rows):
+                order = [*terms.order[c].tolist(), sites]
+                for x in range(sites + 1):
+                    server = order[min(int(near[b, c]), order.index(x))]
+                    assert looked_up[b, c, x] == summand[c, server]

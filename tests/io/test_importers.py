@@ -1,20 +1,29 @@
-"""RTT tables as people have them."""
+"""Tables of RTTs, demand and operations as people have them."""
 
 from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import InputError, Instance, Problem
-from placement.io import assemble, read_counts, read_rtt
+from placement.cli.output import frame_csv
+from placement.io import assemble, load_instance, read_counts, read_rtt
+from placement.io.demand_tables import read_demand
+from placement.io.formats import column_reader
+from placement.io.interval_order import order_intervals
+from placement.io.labelled_arrays import read_matrix
 from placement.io.rtt_table import RttTable
+from placement.model.operations import RELAYED_STRONG_READ, Operation
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
@@ -489,3 +498,258 @@ def test_the_first_row_that_is_wrong_is_named(
     with pytest.raises(InputError) as caught:
         read_rtt(path, kind)
     assert words in str(caught.value)
+
+
+EXPECTED = "a finite number >= 0"
+
+
+@pytest.fixture(params=["pandas", "pandas, wide", "whole rows"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All ways to read a good table."""
+    monkeypatch.setattr(column_reader, "_SMALL", 2**30 if request.param == "whole rows" else 0)
+    if request.param == "pandas, wide":
+        monkeypatch.setattr(column_reader, "_WIDE", 0)
+    monkeypatch.setattr(column_reader, "_MEDIUM", 2**30)
+    return str(request.param)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("site,a\nx,1\ny,True\n", "row 3: a: not a number: got 'True'"),
+        ("site,a\nx,True\n", "row 2: a: not a number: got 'True'"),
+        ("site,a\nx,1\ny,1_0\n", "row 3: a: not a number: got '1_0'"),
+        ("site,a\nx,1\ny,\n", "row 3: a: missing value"),
+        ("site,a\nx,1\ny,nan\n", "row 3: a: not a number: got 'nan'"),
+        ("site,a\nx,1\ny,inf\n", "row 3: a: infinite"),
+        ("site,a\nx,1\ny,1e999\n", "row 3: a: infinite"),
+        ("site,a\nx,1\ny,-1\n", "row 3: a: negative"),
+        ("site,a\nx,1\ny,2e18\n", "row 3: a: too large"),
+        ("site,a\nx,1\nx,2\n", r"row 3: site: duplicate site: got 'x'.*first in row 2"),
+        ("site,a\nx,1\n,2\n", "row 3: site: no name"),
+        ("site,a\nx,1\ny,2,3\n", "row 3: a row of another length"),
+        ("site,a\nx,1\ny\n", "row 3: a row of another length"),
+        ("site,a,a\nx,1,2\n", "duplicate column"),
+        ("site,a,\nx,1,2\n", "column 3 has no name"),
+        ("site,a\n", "no rows"),
+        ("site\nx\n", "no columns of numbers"),
+        ("site,a\nx\0y,1\n", "row 2.*(not a name|NUL)"),
+        ("interval,site,a\n1,x,1\n1,y,2\n2,x,3\n", "missing row: got 'y'.*interval '2'"),
+        ("interval,site,a\n1,x,1\n1,x,2\n", "row 3: site: duplicate site in interval '1'"),
+    ],
+)
+def test_trouble_is_named(tmp_path: Path, way: str, text: str, message: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+
+
+def test_names_are_kept_as_they_are(tmp_path: Path, way: str) -> None:
+    text = 'site,a\n01,1\n1,2\n" x ",3\nNA,4\n"a,b",5\nnan,6\nTrue,7\n1.0,8\n'
+    (tmp_path / "t.csv").write_text(text)
+    found = read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+    assert found.rows == ("01", "1", " x ", "NA", "a,b", "nan", "True", "1.0")
+    assert found.values[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+SCRAMBLED = (
+    "interval,client,strong_read\n"
+    "2026-11-20T06:30,a,3\n2026-11-20T06:30,b,4\n"
+    "2026-11-19T20:00,a,1\n2026-11-19T20:00,b,2\n"
+    "2026-11-20T01:15,b,9\n2026-11-20T01:15,a,8\n"
+)
+TWO_SITES = "x,a,b\na,0,7\nb,8,0\n"
+
+
+def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_import_sorts_and_says_so(tmp_path: Path) -> None:
+    write(tmp_path, TWO_SITES, "rtt.csv")
+    counts = write(tmp_path, SCRAMBLED)
+    done = subprocess.run(
+        [sys.executable, "-m", "placement", "import", tmp_path / "rtt.csv", "--counts", counts,
+         "-o", tmp_path / "mine"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "counts.csv: sorted 3 intervals by time" in done.stderr
+    made = load_instance(tmp_path / "mine")
+    assert made.intervals[0] == "2026-11-19T20:00"
+    assert made.counts[:, :, 0].tolist() == [[1, 2], [8, 9], [3, 4]]
+    assert "Demand of counts.csv: sorted 3 intervals by time." in made.provenance
+
+
+def test_a_manifest_by_hand_without_intervals(tmp_path: Path) -> None:
+    write(tmp_path, TWO_SITES.replace("x,", "site,"), "site_rtt.csv")
+    write(tmp_path, TWO_SITES.replace("x,", "client,"), "client_rtt.csv")
+    write(tmp_path, SCRAMBLED)
+    names = "".join(f'{name} = "{name}.csv"\n' for name in ("site_rtt", "client_rtt", "counts"))
+    head = 'format = "replica-placement instance"\nversion = 1\n[tables]\n'
+    made = load_instance(write(tmp_path, head + names, "instance.toml"))
+    assert made.intervals == ("2026-11-19T20:00", "2026-11-20T01:15", "2026-11-20T06:30")
+    assert made.counts[0, :, 0].tolist() == [1, 2]
+
+
+def test_silent_intervals_count(tmp_path: Path) -> None:
+    demand = read_demand(write(tmp_path, "interval,client,weak_read\n4,a,4\n1,a,1\n2,a,2\n"))
+    assert demand.intervals == ("1", "2", "3", "4")
+    assert demand.counts[0, :, 0, 0].tolist() == [1, 2, 0, 4]
+    assert demand.notes == (
+        "sorted 3 intervals by number",
+        "1 interval has no rows: no operations are counted there",
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (["1.5", "0.25", "10"], ["0.25", "1.5", "10"]),
+        (["night", "day"], ["night", "day"]),
+        (["3", "day", "1"], ["3", "day", "1"]),
+        (["9" * 5000, "1"], ["9" * 5000, "1"]),
+        (
+            ["2026-03-29T03:30+02:00", "2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00"],
+            ["2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00", "2026-03-29T03:30+02:00"],
+        ),
+        (["2026-03-01T00:00:00.5", "2026-03-01T00:00:00.2"],
+         ["2026-03-01T00:00:00.2", "2026-03-01T00:00:00.5"]),
+    ],
+)  # fmt: skip
+def test_orders(labels: list[str], order: list[str]) -> None:
+    found = order_intervals(labels, "f")
+    assert list(found.labels) == order
+    assert [found.labels[i] for i in found.place] == labels
+
+
+def test_wide_long_and_databases(tmp_path: Path) -> None:
+    wide = read_demand(write(tmp_path, "who,weak_read,own\na,1,2\nb,3,4\n"))
+    assert (wide.clients, wide.operations) == (("a", "b"), ("weak_read", "own"))
+    assert wide.counts.tolist() == [[[[1, 2], [3, 4]]]]
+    long = read_demand(
+        write(tmp_path, "client,operation,count\nb,own,4\na,own,2\n"),
+        clients=("a", "b", "c"),
+        operations=("weak_read", "own"),
+    )
+    assert long.sparse
+    assert long.counts.tolist() == [[[[0, 2], [0, 4], [0, 0]]]]
+    # in a table of databases, as the generator writes it, rows of zeros are left out
+    fleet = read_demand(write(tmp_path, "database,interval,client,own\nx,1,a,1\ny,1,b,2\n"))
+    assert fleet.databases == ("x", "y")
+    assert fleet.sparse
+    np.testing.assert_array_equal(fleet.counts[:, 0, :, 0], [[1, 0], [0, 2]])
+    several = write(tmp_path, "database,interval,client,own\nx,1,a,1\ny,1,b,2\n")
+    with pytest.raises(InputError, match="database: demand of several databases: got 'x, y'"):
+        read_counts(several)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("interval,client,own\n1,a,1\n1,b,1\n2,b,1\n",
+         "client: missing row: got 'a'.*interval '2'"),
+        ("interval,client,own\n1,a,1\n1,a,2\n", r"row 3: interval, client: a row given twice: got "
+         r"'1, a', expected once \(first in row 2\)"),
+        ("client,operation,count\na,own,1\n\na,own,1\n",
+         r"row 4: client, operation: a row given twice.*first in row 2"),
+        ("interval,client,own\n1,a,1\n01,a,2\n",
+         r"row 3: interval: two names for one interval: got '1, 01'.*row 2"),
+        ("interval,client,own\n2026-03-02T00:00,a,1\n2026-03-02T01:00Z,a,2\n",
+         "row 3: interval: times with and without a time zone"),
+        ("interval,client,own\n1,a,1\n2,a,1\n9999999999,a,1\n", "9,999,999,999 intervals between"),
+        ("client\na\n", "no column of counts"),
+        ("client,count\na,1\n", "operation: no such column"),
+        ("client,operation\na,1\n", "count: no such column"),
+    ],
+)  # fmt: skip
+def test_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_demand(write(tmp_path, text))
+    assert "counts.csv" in str(caught.value)
+
+
+def test_known_names_and_intervals(tmp_path: Path) -> None:
+    path = write(tmp_path, "interval,client,own\nz,a,1\nx,a,2\n")
+    demand = read_demand(path, intervals=("x", "y", "z"))
+    assert demand.intervals == ("x", "y", "z")
+    assert demand.counts[0, :, 0, 0].tolist() == [2, 0, 1]
+    assert demand.notes == ()
+    with pytest.raises(InputError, match="row 2: interval: no such interval: got 'z'"):
+        read_demand(path, intervals=("x", "y"))
+    with pytest.raises(InputError, match=r"client: missing row \(2 in all\): got 'b'"):
+        read_demand(path, clients=("a", "b"))
+    with pytest.raises(InputError, match="own: a column that is no operation"):
+        read_demand(path, operations=("weak_read",))
+
+
+def imported(folder: Path, counts: str, *options: str) -> int:
+    from placement.cli.argument_parser import Parser
+    from placement.cli.verbs import import_
+
+    (folder / "rtt.csv").write_text("x,a,b\na,0,7\nb,8,0\n")
+    (folder / "counts.csv").write_text(counts)
+    parser = Parser()
+    import_.add_parser(parser.add_subparsers())
+    args = parser.parse_args(
+        ["import", str(folder / "rtt.csv"), "--counts", str(folder / "counts.csv"), "-o",
+         str(folder / "mine"), *options]
+    )  # fmt: skip
+    return import_.run(args)
+
+
+def test_operations_are_defined_on_the_command_line(tmp_path: Path) -> None:
+    counts = "client,audit,relayed_strong_read,weak_read\na,1,2,3\nb,4,5,6\n"
+    code = imported(tmp_path, counts, "--operation", "audit:near=1,relay=0.3", "--operation",
+                    "at: noon:quorum=2")  # fmt: skip
+    assert code == 0
+    audit, relayed, weak = load_instance(tmp_path / "mine").operations
+    assert audit == Operation("audit", near=1, relay=0.3)
+    assert relayed == RELAYED_STRONG_READ
+    assert weak.name == "weak_read"
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("audit", "--operation: not NAME=OPERATION, or NAME:near=1,relay=0.3: got 'audit'"),
+        ("audit:", "not NAME:ROUND_TRIPS=NUMBER"),
+        ("audit:far=1", "got 'far=1', expected NAME:.* a name of near, relay"),
+        ("audit:near=many", "not a number: got 'many'"),
+        ("audit:near=1,near=1", "given twice"),
+        ("audit:near=-1", "out of range: got '-1'"),
+        ("audit:near=nan", "out of range: got 'nan'"),
+        (":near=1", "not a name"),
+    ],
+)
+def test_bad_operations(tmp_path: Path, option: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        imported(tmp_path, "client,audit\na,1\nb,2\n", "--operation", option)
+
+
+def test_an_operation_that_is_not_defined(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unknown operation: got 'audit'.*--operation"):
+        imported(tmp_path, "client,audit\na,1\nb,2\n")
+
+
+def test_csv_for_people_holds_no_formula_and_no_invisible_characters() -> None:
+    names = ["=cmd|'/c calc'!A1", "+1", "-2", "@sum", " =1", "\u202eevil", "a\tb", "plain"]
+    table = pd.DataFrame(
+        {"site": names, "ms": [-1.5] * len(names), "=h": [("=a", "b")] * len(names)}
+    )
+    lines = frame_csv(table).splitlines()
+    assert lines[0] == "site,ms,'=h"
+    cells = [line.split(",")[0] for line in lines[1:]]
+    assert cells == [
+        "'=cmd|'/c calc'!A1",
+        "'+1",
+        "'-2",
+        "'@sum",
+        "' =1",
+        "\\u202eevil",
+        "a\\tb",
+        "plain",
+    ]
+    assert {line.split(",")[1] for line in lines[1:]} == {"-1.5"}  # numbers stay numbers
+    assert all(line.endswith("'=a; b") for line in lines[1:])

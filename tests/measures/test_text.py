@@ -1,12 +1,17 @@
-"""Texts of measures and limits: what they mean, that they print as they read, what is refused."""
+"""Measures and limits as text, on the command line, in plan files and in reports."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.cli import main
 from placement.errors import InputError
+from placement.io.instance_folder import save_instance
 from placement.measures import (
     After,
     Limit,
@@ -19,6 +24,7 @@ from placement.measures import (
     slowest_client,
     within,
 )
+from placement.testing.small_worlds import random_instance
 from tests.effort import examples
 
 TEXTS = {
@@ -173,3 +179,159 @@ def test_limits_from_python() -> None:
         _ = mean() >= 3
     with pytest.raises(InputError, match="least share"):
         _ = within(100) <= 0.95
+
+
+QUESTION = ["--replicas", "3..4", "--voters", "3", "--method", "exhaustive"]
+LIMITS = [
+    "--keep",
+    "p90(writes) <= 500 ms",
+    "--keep",
+    "mean after the loss of any region <= 250 ms",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    save_instance(random_instance(1, sites=6, clients=4, prices=True), tmp_path / "six")
+    return str(tmp_path / "six")
+
+
+def _json(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int = 0) -> dict:  # type: ignore[type-arg]
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_solve_shows_limits_values_slack_and_prices(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["solve", folder, *QUESTION, "--minimise", "cost", *LIMITS, "--spread", "0.2"]
+    document = _json(capsys, [*asked, "--price-limits"])
+    rows = document["tail"]["measures"]
+    measures = [row["measure"] for row in rows]
+    assert measures == ["cost", "p90(writes)", "mean after the loss of any region"]
+    assert all(row["slack"] >= 0 for row in rows[1:])
+    assert rows[1]["slack"] == 500 - rows[1]["value"]
+    assert document["headline"]["unit"] == "USD"
+    assert document["headline"]["value"] == rows[0]["value"] == document["cost"]
+    assert sum(note.startswith("without the limit") for note in document["notes"]) == 2
+    main(asked)
+    said = capsys.readouterr().out
+    assert "What was asked for" in said
+    assert "p90(writes)" in said
+
+
+def test_a_plan_file_holds_the_question_and_its_report_the_table(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
+    asked = ["solve", folder, *QUESTION, "--minimise", "replicas", *LIMITS, "--spread", "0.2"]
+    asked += ["--outage", "site-1=0.01", "--keep", "mean over outages <= 200 ms"]
+    assert main([*asked, "--output", plan]) == 0
+    assert main(["show", plan]) == 0
+    assert "mean over outages" in capsys.readouterr().out
+    assert main(["report", plan, "--output", str(page)]) == 0
+    assert "mean after the loss of any region" in page.read_text(encoding="utf-8")
+    text = Path(plan).read_text(encoding="utf-8").replace("500 ms", "499 s")
+    Path(plan).write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["show", plan]) == 1
+    assert "499,000 ms" in capsys.readouterr().err
+
+
+def test_old_options_join_limits(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spread = ["--spread", "0.2"]
+    for old, new in (
+        (["--percentile", "90"], ["--minimise", "p90"]),
+        (["--budget", "30"], ["--keep", "cost <= 30"]),
+    ):
+        tail = spread if "90" in old else []
+        first = _json(capsys, ["solve", folder, *QUESTION, *old, *tail])
+        second = _json(capsys, ["solve", folder, *QUESTION, *new, *tail])
+        assert first["objective"] == second["objective"]
+    joined = ["--budget", "30", "--keep", "slowest client <= 300 ms"]
+    both = _json(capsys, ["solve", folder, *QUESTION, *joined])
+    assert [row["limit"] for row in both["tail"]["measures"]] == ["", "<= 300 ms", "<= 30"]
+
+
+def test_compare_evaluate_and_sweep_take_measures(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep = ["--keep", "slowest client <= 300 ms"]
+    asked = ["compare", folder, "--replicas", "3", "--voters", "3", *keep]
+    table = _json(capsys, [*asked, "--methods", "exhaustive"])
+    assert table["methods"][0]["status"] == "optimal"
+    main(
+        ["compare", folder, *QUESTION[:4], "--minimise", "slowest client", "--methods", "exact,kq"]
+    )
+    said = capsys.readouterr().out
+    assert "slowest client ms" in said
+    assert "kq: it takes no measures" in said
+    sizes = ["compare", "sizes", folder, *QUESTION, *keep]
+    swept = _json(capsys, sizes)
+    assert len(swept["cells"]) == 2
+    sites = ["--leader", "site-0", "--voters", "site-0,site-1,site-2"]
+    made = ["check", "configuration", folder, *sites, "--replicas", "site-0,site-1,site-2"]
+    found = _json(capsys, [*made, "--keep", "slowest client <= 1 ms"], code=2)
+    assert "slowest client is" in found["reasons"][0]
+
+
+def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["compare", "fronts", folder, *QUESTION]
+    document = _json(capsys, [*asked, "--of", "cost", "slowest client"])
+    points = document["points"]
+    assert document["complete"]
+    assert len(points) > 1
+    costs = [point["cost"] for point in points]
+    assert costs == sorted(costs)
+    waits = [point["slowest client"] for point in points]
+    assert waits == sorted(waits, reverse=True)
+    late = _json(capsys, [*asked, "--of", "mean", "p90(writes)", "--spread", "0.2"])
+    assert late["points"][0]["mean"] == late["points"][0]["mean_latency"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--keep", "p99 <= 100 ms"], "--spread"),
+        (["--keep", "mean <= 100"], "100 ms"),
+        (["--minimise", "p99"], "--distributions"),
+        (["--keep", "mean <= 100 ms", "--spread", "0.2"], "--spread"),
+        (["--outage", "site-1=0.1"], "--keep"),
+        (["--keep", "changes <= 1"], "--today"),
+        (["--minimise", "latency"], "no such measure"),
+        (["--minimise", "cost", "--percentile", "99", "--spread", "0.2"], "one of --percentile"),
+    ],
+)
+def test_bad_options_are_named(
+    folder: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", folder, *QUESTION, *options]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_sweep_and_compare_take_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sweep and compare give the value of solve about losses."""
+    asked = ["world27", "--replicas", "3", "--voters", "3"]
+    lost = "mean after the loss of any site, clients move"
+    worst = _json(capsys, ["solve", *asked, "--minimise", lost])
+    swept = _json(capsys, ["compare", "sizes", *asked, "--minimise", lost])
+    (row,) = swept["cells"]
+    assert row["value"] == pytest.approx(worst["headline"]["ms"])
+    outages = ["--minimise", "mean over outages", "--outage", "any site=0.001"]
+    compared = _json(capsys, ["compare", *asked, *outages, "--methods", "exact,local-search"])
+    weighted = _json(capsys, ["solve", *asked, *outages])
+    best = compared["methods"][0]
+    assert best["status"] == "optimal"
+    assert best["objective"] == pytest.approx(weighted["headline"]["ms"])
+    assert main(["compare", "sizes", *asked, "--worst"]) == 1
+    assert "mean after the loss of any site" in capsys.readouterr().err
+
+
+def test_every_solve_reports_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    document = _json(capsys, ["solve", "world27", "--replicas", "3", "--voters", "3"])
+    found = document["failures"]
+    assert {row["lost"] for row in found["each"]} == set(document["replicas"])
+    assert found["worst_ms"] == max(row["mean_latency"] for row in found["each"])
+    assert {step["leader"] for step in found["failover"]} == set(document["voters"]) - {
+        document["leader"]
+    }

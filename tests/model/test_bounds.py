@@ -1,8 +1,10 @@
-"""A bound that is not a number proves nothing, wherever bounds are compared."""
+"""Bounds, magnitudes and units: what is refused, what gives a warning, what stays finite."""
 
 from __future__ import annotations
 
 import math
+import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import placement
 from formulations.cpsat import method as cpsat
 from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
@@ -23,12 +26,27 @@ from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.quorumstore import enumeration
 from formulations.solvers import safe_bounds
-from placement import Configuration, Plan, Problem, Status, solve
+from placement import (
+    Configuration,
+    Instance,
+    Operation,
+    Plan,
+    Prices,
+    Problem,
+    Status,
+    datasets,
+    solve,
+)
 from placement.analysis.compare_methods import MethodRun, best_bound
-from placement.errors import CertificateError, SolverError
+from placement.errors import CertificateError, InputError, SolverError, UnitsWarning
+from placement.io import read_counts, read_rtt
+from placement.io.rtt_distributions import read_distributions
+from placement.overtime.replay import Trace
 from placement.proof.certificate_check import check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
+from placement.support.checks import LARGEST
 from placement.support.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
+from placement.tail.histograms import of_samples, of_weights
 from placement.testing import random_instance
 from tests.quorumstore.instances import random_problem
 
@@ -150,3 +168,175 @@ def test_safe_bounds_that_are_no_numbers_prove_nothing(monkeypatch: pytest.Monke
     monkeypatch.setattr(safe_bounds, "safe_bound", lambda *args, **named: math.nan)
     proof = safe_bounds.prove_by_branching(program, value, lambda _: False, most=3)
     assert proof.bound == -math.inf
+
+
+N = 5
+OVER = float(np.nextafter(LARGEST, math.inf))
+
+
+def world(rtt: float, count: float, *, spread: bool = False) -> Instance:
+    """A line of sites whose longest RTT is `rtt`; `spread`: the others are ordinary."""
+    steps = np.arange(N, dtype=float)
+    between = np.abs(steps[:, np.newaxis] - steps) * (rtt / (N - 1))
+    if spread:
+        between = np.minimum(
+            between, np.where(between >= rtt, rtt, 10.0 * np.abs(steps - steps[:, np.newaxis]))
+        )
+    names = tuple("abcde")
+    counts = np.ones((N, 5))
+    counts[0] = count
+    return Instance(names, names, between, between, counts)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"counts": np.full((N, 5), 1e308)},
+         "counts: out of range at .*client 'a', operation 'weak_read': got 1e\\+308.*<= 1e\\+18"),
+        ({"client_rtt": np.full((N, N), 1e160)}, "client_rtt: out of range at client 'a'"),
+        ({"site_rtt": OVER * (1 - np.eye(N))}, "site_rtt: out of range at site 'a', site 'b'"),
+        ({"prices": Prices(np.full(N, 1e300))}, r"prices\.storage: out of range at site 'a'"),
+        ({"prices": Prices(np.ones(N), OVER * (1 - np.eye(N)))}, r"prices\.transfer: out of range"),
+        ({"prices": Prices(np.ones(N), None, 1e200)}, r"prices\.written_gb: out of range"),
+    ],
+)  # fmt: skip
+def test_too_large_is_refused_with_the_cell(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        world(100.0, 1.0).replace(**change)
+
+
+def test_too_large_elsewhere() -> None:
+    with pytest.raises(InputError, match=r"near: bad coefficient .*<= 1e"):
+        Operation("read", near=1e300)
+    priced = world(100.0, 1.0).replace(prices=Prices(np.ones(N)))
+    with pytest.raises(InputError, match="cost_weight: out of range"):
+        Problem(priced, replicas=3, voters=3, cost_weight=1e300)
+    with pytest.raises(InputError, match="counts: out of range"):
+        Trace(("x",), ("1",), np.full((1, 1, N, 5), 1e308))
+
+
+@pytest.mark.parametrize("cell", ["1e308", "1e160", repr(OVER)])
+def test_too_large_in_a_file_names_the_row(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "n.csv").write_text(f"client,weak_read\na,1\nb,{cell}\n")
+    with pytest.raises(InputError, match=r"n\.csv, row 3: weak_read: too large: .*at most 1e\+18"):
+        read_counts(tmp_path / "n.csv")
+    (tmp_path / "r.csv").write_text(f"x,a,b\na,0,{cell}\nb,1,0\n")
+    with pytest.raises(InputError, match=r"r\.csv, row 2: b: too large"):
+        read_rtt(tmp_path / "r.csv")
+
+
+METHODS = ("exact", "exhaustive", "local-search", "kq", "qk", "best-of")
+
+
+@pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning", "error::RuntimeWarning")
+@pytest.mark.parametrize("rtt", [LARGEST, 1.0])
+@pytest.mark.parametrize("count", [LARGEST, 1.0])
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_end_with_the_largest_numbers(
+    method: str, rtt: float, count: float, spread: bool
+) -> None:
+    """No endless loop, no overflow, and one optimum, at the limits of the numbers."""
+    problem = Problem(world(rtt, count, spread=spread), replicas=3, voters=3)
+    plan = placement.solve(problem, method=method, time_limit=20)
+    assert plan.found
+    assert math.isfinite(plan.objective)
+    if method in ("exact", "exhaustive"):
+        best = placement.solve(problem, method="exhaustive")
+        assert plan.objective == pytest.approx(best.objective, rel=1e-9)
+
+
+def test_histograms_with_huge_rtts() -> None:
+    """An RTT beyond the grid is overflow, whatever its size."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for far in (1e19, 1e300, 1.7e308):
+            assert of_weights([1.0, far], [3, 1], width=0.5, bins=4).tolist() == [0, 0, 0.75, 0]
+            assert of_samples([1.0, far], width=1e-3, bins=4).tolist() == [0, 0, 0, 0]
+    edges = of_samples(np.nextafter(np.arange(8) + 0.5, 0), width=1.0, bins=8)
+    assert edges.sum() == 1
+
+
+def test_a_histogram_file_with_a_huge_rtt(tmp_path: Path) -> None:
+    rows = "".join(f"{a},{b},5,1\n" for a in "abcde" for b in "abcde" if a != b)
+    (tmp_path / "h.csv").write_text("src,dst,rtt,count\n" + rows + "a,b,1e308,1\n")
+    with pytest.raises(InputError, match=r"h\.csv, row 22: rtt: too large"):
+        read_distributions(tmp_path / "h.csv", world(20.0, 1.0))
+
+
+LONDON, VIRGINIA, TOKYO = (51.5, -0.1), (38.9, -77.5), (35.7, 139.7)
+MS = np.array([[0.0, 75, 210], [75, 0, 150], [210, 150, 0]])
+
+
+def three_cities(factor: float, *, places: bool = True, own: float = 0.4) -> Instance:
+    return Instance(
+        sites=("lhr", "iad", "nrt"),
+        clients=("lhr", "iad", "nrt"),
+        client_rtt=(MS + np.diag([own] * 3)) * factor,
+        site_rtt=MS * factor,
+        counts=np.ones((3, 5)),
+        site_coordinates=np.array([LONDON, VIRGINIA, TOKYO]) if places else None,
+        client_coordinates=np.array([LONDON, VIRGINIA, TOKYO]) if places else None,
+    )
+
+
+def warned(factor: float, *, places: bool = True) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        three_cities(factor, places=places)
+    assert all(each.category is UnitsWarning for each in caught)
+    return [str(each.message) for each in caught]
+
+
+def test_seconds_are_seen_with_and_without_coordinates() -> None:
+    assert warned(1.0) == []
+    assert warned(0.001, places=False) == [
+        "site_rtt: the median RTT between distinct sites is 0.15 ms; are these seconds? multiply "
+        "by 1000"
+    ]
+    median, sites, clients = warned(0.001)
+    assert "0.15 ms" in median
+    assert sites == (
+        "site_rtt: 6 of 6 RTTs are below the time of light in fibre: from 'iad' to 'nrt' it is "
+        "0.15 ms, and light in fibre needs 109 ms for 10,883 km; are these seconds? multiply by "
+        "1000"
+    )
+    assert clients.startswith("client_rtt: 6 of 9 RTTs are below")
+
+
+def test_one_pair_that_is_too_fast_is_named() -> None:
+    rtt = MS.copy()
+    rtt[0, 2] = 60.0
+    message = (
+        r"1 of 6 .*from 'lhr' to 'nrt' it is 60 ms, and light in fibre needs 95\.6 ms for 9,5\d\d "
+        "km; are the units and the coordinates right"
+    )
+    with pytest.warns(UnitsWarning, match=message):
+        three_cities(1.0).replace(site_rtt=rtt)
+
+
+def test_unknown_places_and_neighbours_give_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = three_cities(1.0)
+        unknown = np.array([LONDON, (np.nan, np.nan), TOKYO])
+        rtt = MS.copy()
+        rtt[0, 1] = rtt[1, 0] = 3.0
+        made.replace(site_rtt=rtt, site_coordinates=unknown)
+        # two cities 95 km apart, whose data centres may be side by side
+        near = np.array([LONDON, (51.75, -1.26), TOKYO])
+        made.replace(site_rtt=rtt, client_rtt=MS, site_coordinates=near, client_coordinates=None)
+
+
+def test_rtts_by_interval_are_compared_too() -> None:
+    varying = np.stack([MS, MS])
+    varying[1, 1, 2] = 20.0
+    with pytest.warns(UnitsWarning, match="from 'iad' to 'nrt' it is 20 ms"):
+        three_cities(1.0).replace(site_rtt=varying, counts=np.ones((2, 3, 5)), intervals=())
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_bundled_data_give_no_warning(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        placement.load(name)

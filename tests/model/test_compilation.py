@@ -1,6 +1,10 @@
-"""Another number of replicas: the quick way and the whole way give the same rules."""
+"""Rules of a question: other numbers of replicas, named minimums, voters by default."""
+
+from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from placement import Diversity, Problem
+from placement import Diversity, Problem, solve
 from placement.errors import InputError
+from placement.io.plan_file import load_plan, save_plan
 from placement.testing import random_instance
+from tests.cli.command import runner
 from tests.strategies import problems
 
 
@@ -105,3 +111,107 @@ def test_a_plan_has_the_attributes_it_has():
     assert moved.objective == bigger.objective
     with pytest.raises(TypeError, match="no second"):
         plan.replace(second=2.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"domain": "EU"}, "least"),
+        ({"least": 1}, "domain"),
+        ({"domain": "EU", "least": 0}, "least"),
+        ({"domain": "EU", "least": 1, "cap": 2}, "cap"),
+        ({"domain": "EU", "least": 1, "min_domains": 2}, "min_domains"),
+        ({"domain": "", "least": 1}, "domain"),
+    ],
+)
+def test_refuses_what_is_no_rule(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError) as error:
+        Diversity("continent", **given)
+    assert field in str(error.value)
+
+
+def test_names_the_domains_that_there_are() -> None:
+    rule = Diversity("continent", "replicas", domain="Atlantis", least=1)
+    with pytest.raises(InputError, match=r"Atlantis.*continent-0, continent-1"):
+        solve(Problem(random_instance(0), replicas=3, voters=3, diversity=rule), "exhaustive")
+
+
+def test_a_plan_file_keeps_the_rule(tmp_path: Path) -> None:
+    rule = Diversity("continent", "replicas", domain="continent-1", least=1)
+    plan = solve(Problem(random_instance(0), replicas=3, voters=1, diversity=rule), "exhaustive")
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json").problem.diversity == (rule,)
+
+
+def test_levels_joined_by_a_plus_are_a_level():
+    domains = {"provider": (*"aabba", "c"), "continent": (*"xxxyyy",)}
+    joint = ("a+x", "a+x", "b+x", "b+y", "a+y", "c+y")
+    instance = random_instance(0, sites=6).replace(domains={**domains, "both": joint})
+    assert instance.labels("provider+continent") == joint
+    one, two = (
+        solve(
+            Problem(instance, replicas=4, voters=3, diversity=[Diversity(name, "replicas", cap=1)])
+        )
+        for name in ("provider+continent", "both")
+    )
+    assert one.configuration == two.configuration
+    assert len({joint[instance.sites.index(name)] for name in one.replicas}) == 4
+    with pytest.raises(InputError, match="did you mean 'continent'"):
+        instance.labels("provider+continnent")
+
+
+WORLD = placement.load("world27")
+FIRST = WORLD.sites[:3]
+
+
+@pytest.mark.parametrize(
+    ("asked", "stated"),
+    [
+        ({"replicas": 5}, {"voters": 5}),
+        ({"replicas": list(FIRST)}, {"voters": FIRST}),
+        ({"replicas": 3, "witnesses": 1}, {"voters": 4}),
+        ({"replicas": 3, "witnesses": [WORLD.sites[5]]}, {"voters": 4}),
+        ({"replicas": FIRST, "witnesses": 1}, {"voters": 4}),
+        ({"replicas": FIRST, "witnesses": [WORLD.sites[5]]}, {"voters": (*FIRST, WORLD.sites[5])}),
+        ({"replicas": 4, "protocol": "mencius"}, {"voters": 4}),
+    ],
+)
+def test_every_replica_votes_unless_voters_are_given(
+    asked: dict[str, Any], stated: dict[str, Any]
+) -> None:
+    world = WORLD if "protocol" not in asked else placement.datasets.load("world27", mix="ycsb-a")
+    problem = placement.Problem(world, **asked)
+    assert problem.voters == stated["voters"]
+    plan, same = (
+        placement.solve(problem),
+        placement.solve(placement.Problem(world, **asked, **stated)),
+    )
+    assert plan.status == "optimal"
+    assert plan.configuration == same.configuration
+
+
+@pytest.mark.parametrize("replicas", [range(3, 6), (3, 5)])
+def test_a_range_of_replicas_needs_voters(replicas: object) -> None:
+    with pytest.raises(InputError, match="voters: a range of replicas"):
+        placement.Problem(WORLD, replicas=replicas)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("replicas", [2.5, None, True])
+def test_impossible_replicas_are_named_first(replicas: object) -> None:
+    with pytest.raises(InputError, match="replicas: "):
+        placement.Problem(WORLD, replicas=replicas)  # type: ignore[arg-type]
+
+
+def test_the_command_line_needs_no_voters(capsys: pytest.CaptureFixture[str]) -> None:
+    run = runner(capsys)
+    asked = ("solve", "world27", "--replicas", "4", "--json")
+    default, stated = run(*asked).document, run(*asked, "--voters", "4").document
+    assert default["leader"] == stated["leader"]
+    assert sorted(default["replicas"]) == sorted(default["voters"]) == sorted(stated["voters"])
+    assert default["problem"]["voters"] == 4
+
+
+def test_a_sweep_needs_numbers_of_voters(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = runner(capsys)("compare", "sizes", "world27", "--replicas", "3..5")
+    assert answer.code == 1
+    assert "--voters: no numbers of voters" in answer.err

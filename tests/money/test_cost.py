@@ -1,21 +1,28 @@
-"""Cost of a configuration: by hand, operation by operation, and as a linear function."""
+"""Cost and bill of a configuration: by hand, as a linear function, in text, files and pages."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement import InputError, Instance, Operation, Prices, Problem, solve, without_sites
+from placement import InputError, Instance, Operation, Prices, Problem, load, solve, without_sites
 from placement.analysis.sensitivity import demand_range
+from placement.cli.dispatch import main
+from placement.evaluation.bill import bill_of
 from placement.evaluation.cost_model import configuration_cost, cost_model
+from placement.io import load_plan, save_instance, save_plan
 from placement.model.configuration import Configuration
 from placement.model.operations import STRONG_READ, WEAK_READ
 from placement.model.prices import PER_SITE
+from placement.report import report_html, write_report
 from tests.effort import examples, seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations
@@ -229,3 +236,179 @@ def test_bad_prices(changes: dict[str, object], message: str) -> None:
     match = message.replace(": got", ".*: got")
     with pytest.raises(InputError, match=match):
         ask(dataclasses.replace(PRICES, **changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", seeds(2, 40))
+@pytest.mark.parametrize("kind", ["plain", "gateway", "non-voting", "varying"])
+def test_items_sum_to_the_cost(seed: int, kind: str) -> None:
+    instance = paid_instance(
+        seed,
+        gateway=kind == "gateway",
+        non_voting=kind == "non-voting",
+        intervals=2,
+        varying=kind == "varying",
+    )
+    for leader, voters, replicas in list(configurations(small_problem(instance, seed)))[::5]:
+        bill = bill_of(instance, Configuration.of(leader, voters, replicas))
+        items = [row.amount for row in bill.rows]
+        assert math.fsum(items) == pytest.approx(bill.total, rel=1e-12)
+        for parts in (bill.by_term, bill.by_site):
+            assert sum(parts.values()) == pytest.approx(bill.total, rel=1e-12)
+        prices = instance.prices
+        assert prices is not None
+        assert prices.transfer is not None
+        for row in bill.rows:
+            if row.sender:  # every item of traffic is its GB at the price of its pair
+                ends = [prices.client_sites.get(end, end) for end in (row.sender, row.receiver)]
+                price = prices.transfer[
+                    instance.sites.index(ends[0]), instance.sites.index(ends[1])
+                ]
+                assert row.amount == pytest.approx(row.gb * price, rel=1e-12, abs=1e-12)
+
+
+def test_items_of_a_bill_by_hand() -> None:
+    bill = bill_of(two_sites(PRICES), Configuration(1, (1,), (0, 1)))
+    assert bill.by_term == pytest.approx(
+        {
+            "storage": 30,
+            "replication": 10,
+            "machines": 260,
+            "writes": 0,
+            "reads from the leader": 40,
+            "migration": 2,
+            "requests": 1300,
+        }
+    )
+    assert bill.by_pair == pytest.approx({("B", "A"): 50, ("A", "B"): 2, ("b", "B"): 0})
+    assert bill.by_site == pytest.approx({"B": 20 + 200 + 10 + 40 + 300 + 2, "A": 10 + 60 + 1000})
+
+
+def test_volume_tiers_price_the_bill_again() -> None:
+    """B sends 5 GB of replication and 20 GB of reads: 10 at 3 USD, 15 at 1 USD."""
+    bill = bill_of(two_sites(PRICES), Configuration(1, (1,), (0, 1)))
+    again = bill.with_tiers({"B": [(10, 3.0), (math.inf, 1.0)]})
+    assert again.by_pair["B", "A"] == pytest.approx(45)
+    assert again.by_term["replication"] == pytest.approx(9)
+    assert again.total == pytest.approx(bill.total - 50 + 45)
+    assert "tiers" in again.source
+    with pytest.raises(InputError, match=r"tiers\['B'\]: tiers that do not ascend"):
+        bill.with_tiers({"B": [(10, 3.0)]})
+    with pytest.raises(InputError, match=r"tiers: a sender that sends nothing: got 'C'"):
+        bill.with_tiers({"C": [(math.inf, 3.0)]})
+
+
+def test_text_json_and_page(tmp_path: Path) -> None:
+    problem = small_problem(paid_instance(4), 4).replace(cost_weight=2.0)
+    plan = solve(problem)
+    assert plan.bill is not None
+    assert "Cost per month by term, USD" in str(plan)
+    path = save_plan(plan, tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    assert document["bill"]["total"] == plan.cost
+    write_report(plan, tmp_path / "plan.html")
+    page = (tmp_path / "plan.html").read_text()
+    assert "What it costs" in page
+    assert "near reads" in page
+    document["bill"]["by_term"]["storage"] += 1
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"bill\.by_term\.storage: not the value"):
+        load_plan(path)
+
+
+def test_todays_bill_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--from` pays the copies to new sites and shows what the present plan costs."""
+    instance = paid_instance(4)
+    bare = instance.replace(prices=Prices([5.0] * 5))  # type: ignore[arg-type]
+    save_instance(instance.replace(prices=None), tmp_path / "mine")
+    before = solve(small_problem(bare, 4))
+    save_plan(before, tmp_path / "today.json")
+    rows = [f"{a},{b},0.5" for a in instance.sites for b in instance.sites if a != b]
+    (tmp_path / "t.csv").write_text("\n".join(["from,to,price", *rows]))
+    asked = ["solve", str(tmp_path / "mine"), "--replicas", "3", "--voters", "3"]
+    asked += ["--prices", "7", "--transfer", str(tmp_path / "t.csv"), "--written-gb", "10"]
+    asked += ["--from", str(tmp_path / "today.json"), "--stored-gb", "8"]
+    assert main([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    today = document["bill_today"]
+    assert today["by_term"]["storage"] == 7.0 * len(before.replicas)
+    assert "migration" not in today["by_term"]
+    new = set(document["replicas"]) - set(before.replicas)
+    assert document["bill"]["by_term"].get("migration", 0.0) == pytest.approx(4.0 * len(new))
+    assert main(asked) == 0
+    text = capsys.readouterr().out
+    assert "today" in text
+    assert f"{today['total']:,.2f}" in text
+    report = ["report", str(tmp_path / "new.json"), "-o", str(tmp_path / "new.html")]
+    assert main([*asked, "-o", str(tmp_path / "new.json"), "--embed"]) == 0
+    assert main([*report, "--from", str(tmp_path / "today.json")]) == 0
+    page = (tmp_path / "new.html").read_text()
+    assert f"configuration costs {today['total']:,.2f} USD" in page
+    assert "Today" not in report_html(load_plan(tmp_path / "new.json"))
+    assert main(["report", str(tmp_path / "today.html"), "-o", "x", "--from", "y"]) == 1
+    capsys.readouterr()
+    (tmp_path / "tiers.csv").write_text(
+        "from,up_to_gb,price\n" + "".join(f"{a},5,1\n{a},,0.25\n" for a in instance.sites)
+    )
+    assert main([*asked, "--json", "--tiers", str(tmp_path / "tiers.csv")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    items = [row for row in document["bill_tiers"]["rows"] if row["sender"] == document["leader"]]
+    sent = sum(row["gb"] for row in items)
+    assert sent >= 20.0
+    assert sum(row["amount"] for row in items) == pytest.approx(5 + 0.25 * (sent - 5))
+    assert main([*asked, "--tiers", str(tmp_path / "tiers.csv")]) == 0
+    assert "With volume tiers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", seeds(2, 20))
+def test_a_folder_and_back(seed: int, tmp_path: Path) -> None:
+    instance = paid_instance(seed, gateway=bool(seed % 2), non_voting=True)
+    prices = instance.prices
+    assert prices is not None
+    prices = dataclasses.replace(
+        prices, source="a list of 2022", to_clients=instance.client_rtt, from_clients=None
+    )
+    instance = instance.replace(prices=prices)
+    save_instance(instance, tmp_path / "mine")
+    again = load(str(tmp_path / "mine"))
+    assert again == instance
+    assert again.prices is not None
+    assert again.prices.given == prices.given | {"to_clients": instance.client_rtt.tolist()}
+
+
+def test_a_plan_file_and_back(tmp_path: Path) -> None:
+    problem = small_problem(paid_instance(4), 4).replace(cost_weight=2.0)
+    plan = solve(problem, "exact", settings={"certificate": False})
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json")
+    assert again.problem.instance == problem.instance
+    assert again.cost == plan.cost
+
+
+def test_old_manifests_do_not_change(tmp_path: Path) -> None:
+    """Prices of older versions give the same keys, tables and fingerprint."""
+    old = paid_instance(0).replace(prices=Prices([1.0] * 5, None, 0.0))  # type: ignore[arg-type]
+    save_instance(old, tmp_path / "old")
+    manifest = json.loads((tmp_path / "old" / "instance.json").read_text())
+    assert manifest["prices"] == {"currency": "USD", "written_gb": 0.0}
+    assert set(manifest["tables"]) >= {"storage"}
+    assert not {"to_clients", "from_clients", "transfer"} & set(manifest["tables"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("gb_per_op", {"write": "x"}, r"prices\.gb_per_op\.write: not a number: got 'x'"),
+        ("gb_per_op", {"writ": 1.0}, r"prices\.gb_per_op: unknown operation: got 'writ'"),
+        ("present", "site-1", r"prices\.present: not a list of names"),
+        ("client_sites", {"client-0": 3}, r"client_sites\.client-0: not text: got 3"),
+        ("interval_hour", 3, r"prices\.interval_hour: unknown key.*interval_hours"),
+    ],
+)
+def test_a_manifest_with_faults(key: str, value: object, message: str, tmp_path: Path) -> None:
+    manifest = save_instance(paid_instance(1), tmp_path / "mine")
+    document = json.loads(manifest.read_text())
+    document["prices"][key] = value
+    del document["fingerprint"]
+    manifest.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        load(str(manifest))

@@ -1,8 +1,10 @@
-"""Protocols as questions: equal to Eq. 1 where they are, files, refusals, properties."""
+"""Protocols as questions: equal to Eq. 1 where they are, in words, tables and commands."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import pickle
 from pathlib import Path
 
@@ -10,14 +12,28 @@ import numpy as np
 import pytest
 
 import placement
-from placement import InputError, Operation, Prices, Problem, Protocol, UnsupportedError
+from placement import (
+    InputError,
+    Operation,
+    Prices,
+    Problem,
+    Protocol,
+    UnsupportedError,
+    Wait,
+    with_waits,
+)
 from placement.analysis.sensitivity import demand_range, next_best_plans
+from placement.cli import main
+from placement.cli.verbs.compare import protocol_names
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.measures.question import percentile_question
+from placement.methods import load_method
+from placement.methods.registry import refusal
 from placement.model.configuration import Configuration
-from placement.model.protocols import FAMILIES, SYSTEM_ROWS
+from placement.model.protocols import FAMILIES, SYSTEM_ROWS, operation_path
+from placement.model.waits import Clause
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.replay import Deployments, Trace
@@ -370,3 +386,330 @@ def test_a_measured_system_costs_its_row(row):
     if given:
         with pytest.raises(InputError, match=f"expected one of .*{row.operation}"):
             Protocol(row.system, {choice: "none such"})
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("leader: quorum of voters", "leader: quorum of voters"),
+        (" leader :  2 of voters+1 of voters outside  region ",
+         "leader: 2 of voters + 1 of voters outside region"),
+        ("0.05*near: majority of voters", "0.05 × near: majority of voters"),
+        ("2 x client: majority of voters", "2 × client: majority of voters"),
+        ("1 × near: 1 of replicas inside failure zone", "near: 1 of replicas inside failure zone"),
+        ("1e-3 × near: 1 of replicas", "0.001 × near: 1 of replicas"),
+    ],
+)  # fmt: skip
+def test_the_text_is_canonical_and_reads_back(given: str, text: str) -> None:
+    wait = Wait(given)
+    assert str(wait) == text
+    assert Wait(text) == wait
+    assert repr(wait) == f"Wait({text!r})"
+
+
+def test_every_wait_that_can_be_built_reads_back() -> None:
+    needs = [1, 7, "majority", "quorum", "all"]
+    scopes = [("", ""), ("inside", "region"), ("outside", "failure zone")]
+    clauses = []
+    for need, role, (scope, level) in itertools.product(needs, ("voters", "replicas"), scopes):
+        if need != "quorum" or (role == "voters" and not scope):
+            clauses.append(Clause(need, role, scope, level))  # type: ignore[arg-type]
+    for times, (one, two) in itertools.product((1, 0.1 + 0.2, 1 / 3, 5e-324),
+                                               itertools.pairwise(clauses)):  # fmt: skip
+        wait = Wait("near", (one, two), times)
+        assert Wait(str(wait)) == wait
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ("quorum of voters", "wait"),
+        ("somebody: 1 of voters", "origin"),
+        ("leader: many of voters", "need"),
+        ("leader: 0 of voters", "need"),
+        ("leader: 1 of witnesses", "role"),
+        ("leader: 1 voters", "wait"),
+        ("leader: 1 of voters inside", "role"),
+        ("leader: quorum of replicas", "need"),
+        ("leader: quorum of voters inside region", "need"),
+        ("client: 1 of voters inside region", "origin"),
+        ("some × leader: 1 of voters", "times"),
+        ("-1 × leader: 1 of voters", "times"),
+        ("leader: ", "wait"),
+    ],
+)
+def test_what_is_no_wait_is_refused_with_its_field(given: str, field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Wait(given)
+    assert caught.value.field == field
+
+
+def test_an_operation_reads_its_waits_and_keeps_its_old_form() -> None:
+    plain = Operation("put", direct=1, quorum=1)
+    assert repr(plain) == (
+        "Operation(name='put', near=0.0, relay=0.0, direct=1.0, quorum=1.0, kind='write')"
+    )
+    one = Operation("put", direct=1, waits="leader: 2 of voters", constant=3)
+    assert one.waits == (Wait("leader: 2 of voters"),)
+    assert one.kind == "write"
+    assert eval(repr(one)) == one
+    for wrong in ({"constant": -1}, {"waits": [3]}, {"waits": 3}, {"constant": float("nan")}):
+        with pytest.raises(InputError):
+            Operation("put", **wrong)  # type: ignore[arg-type]
+
+
+PROTOCOLS = ("raft", "leases", "epaxos:multi=2", "pqr", "abd:multi=2")
+
+
+def test_each_row_is_that_protocol_s_own_optimum() -> None:
+    problem = Problem(world(4), replicas=3, voters=3)
+    table = placement.compare_protocols(problem, PROTOCOLS)
+    assert table["protocol"].tolist() == list(PROTOCOLS)
+    assert set(table["status"]) == {"optimal"}
+    for row in table.to_dict("records"):
+        plan = placement.solve(problem.replace(protocol=row["protocol"]), "exhaustive")
+        assert row["mean_latency"] == pytest.approx(plan.mean_latency)
+        assert row["on_first"] >= row["mean_latency"] * (1 - 1e-12)
+        reads = problem.demand.counts[0][:, :3].sum() / problem.demand.operations
+        mixed = reads * row["reads"] + (1 - reads) * row["writes"]
+        assert mixed == pytest.approx(row["mean_latency"])
+        held = problem.replace(protocol=row["protocol"], replicas=table["replicas"][0])
+        assert row["on_first"] == pytest.approx(placement.solve(held).mean_latency)
+    assert table["leader"].isna().tolist() == [False, False, True, False, True]
+
+
+def test_the_same_sites_are_those_of_the_first_with_a_plan() -> None:
+    problem = Problem(world(4), replicas=3, voters=3)
+    table = placement.compare_protocols(problem, ["epaxos", *PROTOCOLS], same_sites=True)
+    assert table["status"][0] == "refused"
+    assert "multi=2" in table["reason"][0]
+    assert math.isnan(table["mean_latency"][0])
+    assert table.attrs["first"] == "raft"
+    assert len(set(table["replicas"][1:])) == 1
+    assert table["on_first"][1:].tolist() == table["mean_latency"][1:].tolist()
+
+
+def test_a_question_that_no_protocol_can_change_is_refused() -> None:
+    problem = Problem(world(4), replicas=3, voters=3)
+    with pytest.raises(InputError, match="already"):
+        placement.compare_protocols(problem.replace(protocol="raft"), ["leases"])
+    for wrong in ([], ["paxso"], "raft", [3]):
+        with pytest.raises(InputError):
+            placement.compare_protocols(problem, wrong)  # type: ignore[arg-type]
+
+
+def test_names_keep_their_parameters() -> None:
+    assert protocol_names(["raft, atlas:f=1,slow=0.1,pqr", "abd"]) == [
+        "raft", "atlas:f=1,slow=0.1", "pqr", "abd",
+    ]  # fmt: skip
+
+
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_instance(world(6), tmp_path / "world")
+    ask = ["compare", "protocols", "world", "--replicas", "3", "--voters", "3"]
+    named = ["--protocols", "raft,leases,epaxos:slow=0.1,multi=2"]
+    assert main([*ask, *named, "--plot", "p.svg"]) == 0
+    out = capsys.readouterr().out
+    assert "elsewhere: mean ms on the replicas that are best under raft" in out
+    assert (tmp_path / "p.svg").read_text().count("epaxos:slow=0.1,multi=2") == 1
+    assert main([*ask, *named, "--same-sites", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["same_sites"] is True
+    assert [row["protocol"] for row in document["protocols"]][2] == "epaxos:slow=0.1,multi=2"
+    for wrong, said in (
+        (["--same-sites"], "--protocols"),
+        ([*named, "--methods", "exact,sets"], "--methods"),
+        ([*named, "--protocol", "raft"], "already"),
+    ):
+        assert main([*ask, *wrong]) == 1
+        assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with an instance, which is the working directory."""
+    save_instance(world(6), tmp_path / "world")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(list(words)) == code
+    said = capsys.readouterr()
+    return said.out + said.err
+
+
+ASK = ("solve", "world", "--replicas", "3", "--voters", "3")
+
+
+def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = run(capsys, *ASK, "--protocol", "epaxos:slow=0.1,multi=2", "-o", "plan.json")
+    assert "none: no operation needs one" in out
+    assert "near: 2 of voters" in out
+    document = json.loads((folder / "plan.json").read_text())
+    assert document["leader"] is None
+    assert document["version"] == 2
+    assert document["problem"]["protocol"] == "epaxos:slow=0.1,multi=2"
+    assert document["failures"] is None
+    assert "proved" in run(capsys, "check", "plan.json")
+    assert run(capsys, "report", "plan.json", "-o", "page.html") is not None
+    page = (folder / "page.html").read_text()
+    assert "none is needed" in page
+    assert "near: 2 of voters" in page
+    assert "Ranking of leaders" not in page
+
+
+def test_show_tells_the_waits(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    wait = {"single_group": ["leader: all of replicas"]}
+    save_instance(with_waits(world(6), wait), folder / "waiting")
+    assert "leader: all of replicas" in run(capsys, "show", "waiting")
+    shown = json.loads(run(capsys, "show", "waiting", "--json"))
+    assert shown["operations"][3]["waits"] == wait["single_group"]
+    assert "waits" not in run(capsys, "show", "world")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--protocol", "epaxos"), "epaxos:multi=2"),
+        (
+            ("--protocol", "leases", "--method", "local-search"),
+            "methods that support it: cp-sat, exact, exhaustive, milp, sets",
+        ),
+        (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
+        (("--wait", "leader: 1 of voters"), "--wait"),
+        (("--wait", "single_group=leader: some of voters"), "need"),
+        (
+            ("--protocol", "leases", "--spread", "0.2", "--percentile", "99", "--method", "milp"),
+            "have plans for the mean latency alone",
+        ),
+        (("--protocol", "leases:holders=2"), "every replica holds a lease"),
+        (("--protocol", "write=leases"), "a protocol is one for all kinds of operations"),
+        (("--protocol", "crdb-global:rho=auto"), "expected a number >= 0"),
+        (("--votes", "s1=2"), "sites vote once or not at all"),
+    ],
+)
+def test_the_command_line_refuses(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert folder.exists()
+    assert said in run(capsys, *ASK, *words, code=1)
+
+
+@pytest.mark.parametrize(
+    "verb", [("lab", "online", "reads"), ("lab", "online", "dynamic"), ("lab", "replay")]
+)
+def test_verbs_without_waits_do_not_offer_them(
+    capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
+) -> None:
+    wait = "single_group=leader: 1 of voters"
+    said = run(capsys, *verb, "world27", "--replicas", "3", "--voters", "1", "--wait", wait, code=1)
+    assert "unrecognized arguments" in said
+    assert "--wait" in said
+
+
+def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = json.loads(run(capsys, "show", "protocols", "--json"))["protocols"]
+    for row in listed:
+        assert row["name"] in run(capsys, "show", "protocols")
+        found = json.loads(run(capsys, "show", "protocols", row["name"], "--json"))
+        assert found["source"]
+        assert set(found["paths"]) == {
+            "weak_read", "bounded_read", "strong_read", "write", "multi_write"
+        }  # fmt: skip
+        assert row["name"] in run(capsys, "show", "protocols", row["name"])
+        for method in ("exact", "milp", "cp-sat", "exhaustive"):
+            family = FAMILIES[row["name"]]
+            given = {key: 2 for key, one in family.parameters.items() if one.required}
+            given |= {"level": "region"} if "level" in given else {}
+            given |= {"multi": 2} if family.one_group_only else {}
+            problem = Problem(world(6), replicas=5, voters=5, protocol=Protocol(row["name"], given))
+            taken = refusal(load_method(method), problem) is None
+            assert taken == (method in found["proven_by"].replace(",", " ").split())
+
+
+def test_a_vote_of_0_is_a_site_without_a_vote(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    voting = (*ASK[:-1], "2", "--json")
+    asked = json.loads(run(capsys, *voting, "--no-vote", "s1"))
+    same = json.loads(run(capsys, *voting, "--votes", "s1=0"))
+    assert same["problem"] == asked["problem"]
+    assert same["score"] == asked["score"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("votes", {"s1": 2}, "sites vote once or not at all"),
+        ("protocol", {"kinds": {"write": "leases"}}, "a protocol is one for all kinds"),
+    ],
+)
+def test_what_older_folders_hold_is_refused_with_what_took_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: object, said: str
+) -> None:
+    manifest = folder / "world" / "instance.json"
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**document, key: value}))
+    assert said in run(capsys, *ASK, code=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "proven"),
+    [
+        ("leases:interference=0.2", "exact, milp, cp-sat, exhaustive"),
+        ("pqr", "exact (by its enumeration of sets), exhaustive"),
+    ],
+)
+def test_methods_that_prove_a_protocol_are_named(
+    asked: str, proven: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert json.loads(run(capsys, "show", "protocols", asked, "--json"))["proven_by"] == proven
+    assert proven in " ".join(run(capsys, "show", "protocols", asked).split())
+
+
+def test_the_list_of_protocols_shows_whole_summaries(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    words = run(capsys, "show", "protocols").split()
+    for family in FAMILIES.values():
+        summary = family.summary.split()
+        assert any(words[k : k + len(summary)] == summary for k in range(len(words)))
+
+
+def test_waits_of_a_kind_are_those_of_its_operations_that_are_not_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = "write=leader: all of voters"
+    names = [one.name for one in world(6).operations if operation_path(one) == "write"]
+    assert names == ["single_group"]
+    out = run(capsys, *ASK, "--wait", kind, "--json")
+    assert {row["operation"]: row["wait"] for row in json.loads(out)["breakdown"]["waits"]} == {
+        "single_group": "leader: all of voters"
+    }
+    said = run(capsys, *ASK, "--wait", "writes=leader: all of voters", code=1)
+    assert "got 'writes', expected one of weak_read" in said
+    assert "or a kind: write, multi_write" in said
+    named = "single_group=leader: 1 of voters"
+    said = run(capsys, *ASK, "--wait", kind, "--wait", named, code=1)
+    assert "got 'write', expected one of weak_read" in said
+
+
+def test_no_rtt_to_a_leader_is_shown_where_there_is_none(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (*ASK, "--protocol", "epaxos:multi=2")
+    assert "to leader  to nearest" not in run(capsys, *asked, "-o", "plan.json")
+    plan = load_plan("plan.json")
+    assert all(math.isnan(row.to_leader) for row in plan.client_rows)
+    run(capsys, "report", "plan.json", "-o", "page.html")
+    assert "RTT to leader" not in (folder / "page.html").read_text()

@@ -1,4 +1,4 @@
-"""Enumeration and bisection against exhaustive search written from the definitions."""
+"""Enumeration, bisection and covering models against search written from the definitions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import enumeration
+from formulations.quorumstore import threshold_bisection as bisection
+from formulations.quorumstore.covering_model import covering_model
 from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import (
     CompiledSearch,
@@ -22,24 +24,33 @@ from formulations.quorumstore.enumeration import (
     miss_steps,
     solve,
 )
-from formulations.quorumstore.threshold_bisection import Covering
+from formulations.quorumstore.enumeration import solve as enumerate_sets
+from formulations.quorumstore.threshold_bisection import (
+    Covering,
+    improve_by_swaps,
+    start_configuration,
+    threshold_values,
+)
 from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.errors import UnsupportedError
 from placement.quorumstore import (
     Goal,
     LossScope,
     Metrics,
+    QuorumConfiguration,
     QuorumProblem,
     Redirect,
     StoreRules,
     Target,
     ThresholdLimits,
+    evaluate,
     metrics,
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
 from placement.support.status import Status, Termination
 from tests.effort import seeds
+from tests.quorumstore import referee
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
 
@@ -353,3 +364,131 @@ def test_missed_losses_are_counted(size, quorum, failures):
             for lost in combinations(range(size), failures)
         )
         assert steps[: outside + 1].sum() == ways
+
+
+def drawn(seed: int, **fixed: object) -> QuorumProblem:
+    rng = np.random.default_rng([40, seed])
+    return random_problem(rng, sites=6, rules=random_rules(rng, **fixed))
+
+
+@pytest.mark.parametrize("seed", seeds(8, 40))
+def test_figures_are_the_evaluators_with_all_losses(seed):
+    problem = drawn(seed)
+    found = solve(problem)
+    assert found.configuration is not None
+    read, write = found.read_quorum, found.write_quorum
+    other = evaluate(problem, found.replicas, read, write)
+    truth = metrics(problem, [found.configuration.replicas], read, write, losses=True)
+    for plan in (found, other, dataclasses.replace(found, seconds=1.0)):
+        for field in dataclasses.fields(truth):
+            name = field.name
+            assert getattr(plan.figures, name).tolist() == getattr(truth, name).tolist(), name
+        assert plan.mean_latency == truth.mean[0]
+        worst_read = max(effect.read_threshold for effect in plan.losses)
+        worst_write = max(effect.write_threshold for effect in plan.losses)
+        assert (plan.figures.worst_read[0], plan.figures.worst_write[0]) == (
+            worst_read, worst_write,
+        )  # fmt: skip
+
+
+COVERINGS = {"highs": HighsCovering, "cp-sat": CpSatCovering}
+
+
+def questions(problem, rng, count):
+    """Some (N, R, W) with some limits, normal operation at most at that of the worst case."""
+    values = threshold_values(problem)
+    for _ in range(count):
+        pair = problem.pairs[rng.integers(len(problem.pairs))]
+        worst = [float(rng.choice(values)) for _ in range(2)]
+        if rng.integers(2):
+            worst[1] = worst[0]
+        normal = [min(limit, float(rng.choice(values))) for limit in worst]
+        if rng.integers(2):
+            normal = worst
+        yield pair, ThresholdLimits(*normal, *worst)
+
+
+def answers(problem, pair, limits):
+    """Every replica set that obeys the limits, by the referee's definitions."""
+    total, read, write = pair
+    found = set()
+    for replicas in combinations(range(len(problem.sites)), total):
+        normal, worst, _ = referee.figures(problem, replicas, read, write)
+        if not problem.rules.contingency:
+            worst = (0.0, 0.0)
+        if (
+            normal[0] <= limits.normal_read
+            and normal[1] <= limits.normal_write
+            and worst[0] <= limits.worst_read
+            and worst[1] <= limits.worst_write
+        ):
+            found.add(replicas)
+    return found
+
+
+@pytest.mark.parametrize("seed", seeds(12, 120))
+def test_the_model_says_what_the_definitions_say(seed):
+    rng = np.random.default_rng([70, seed])
+    rules = random_rules(rng, contingency=seed % 6 > 0, max_replicas=4)
+    problem = random_problem(rng, sites=int(rng.integers(4, 8)), rules=rules)
+    for pair, limits in questions(problem, rng, 12):
+        truth = answers(problem, pair, limits)
+        model = covering_model(problem, *pair, limits)
+        every = combinations(range(len(problem.sites)), pair[0])
+        assert {one for one in every if model.holds(one)} == truth
+        for covering in COVERINGS.values():
+            found = covering()(model)
+            assert (found in truth) if truth else found is None
+
+
+def test_one_binary_per_client_and_quorum():
+    """The loss of single sites adds a row each, but no copy of the clients."""
+    rng = np.random.default_rng(73)
+    rules = random_rules(rng, contingency=True, redirect=Redirect.KEEP)
+    problem = random_problem(rng, sites=12, rules=rules)
+    for pair, limits in questions(problem, rng, 20):
+        model = covering_model(problem, *pair, limits)
+        assert len(model.covers) <= 2 * 3 * 12  # reads and writes: normal, and R or R + 1 after
+        assert len(model.demands) <= 2 * (1 + 12)
+
+
+@pytest.mark.parametrize("seed", seeds(8, 40))
+def test_bisection_without_swaps(seed, monkeypatch):
+    """The proof does not lean on the incumbent: the same optimum when questions find everything."""
+    monkeypatch.setattr(bisection, "start_configuration", lambda *_: None)
+    monkeypatch.setattr(
+        bisection, "improve_by_swaps", lambda problem, goal, caps, found, deadline: found
+    )
+    problem = random_problem(np.random.default_rng([75, seed]), sites=6)
+    plan, truth = bisect(problem, CpSatCovering()), enumerate_sets(problem)
+    assert (plan.status, plan.value, plan.bound) == (truth.status, truth.value, truth.bound)
+    if truth.configuration is not None:
+        assert plan.normal.threshold == truth.normal.threshold
+
+
+@pytest.mark.parametrize("seed", seeds(8, 40))
+def test_swaps(seed):
+    """Swaps obey rules, bounds and caps, are never worse, and end where no swap helps."""
+    rng = np.random.default_rng([76, seed])
+    problem = random_problem(rng, sites=7)
+    bound = float(rng.choice(threshold_values(problem)))
+    problem = problem.with_goal(Goal([Target.THRESHOLD, Target.READS][seed % 2], read_bound=bound))
+    goal, contingency = problem.goal, problem.rules.contingency
+    best = start_configuration(problem, goal)
+    optimum = enumerate_sets(problem)
+    if best is not None:
+        figures = metrics(problem, [best.replicas], best.read, best.write)
+        assert (best.size, best.read, best.write) in problem.pairs
+        assert optimum.value <= goal.values(figures, contingency)[0] < math.inf
+    total, read, write = problem.pairs[-1]
+    start = QuorumConfiguration(tuple(range(total)), read, write)
+    before = metrics(problem, [start.replicas], read, write)
+    caps = ThresholdLimits(*(float(one[0]) for one in (before.normal_read, before.normal_write)))
+    found = improve_by_swaps(problem, goal, caps, start)
+    after = metrics(problem, [found.replicas], read, write)
+    assert len(set(found.replicas)) == total
+    if math.isfinite(goal.values(before, contingency)[0]):
+        assert caps.kept(after)[0]
+        assert goal.values(after, contingency)[0] <= goal.values(before, contingency)[0]
+        assert improve_by_swaps(problem, goal, caps, found) == found
+    assert improve_by_swaps(problem, goal, caps, start, deadline=-math.inf) == start

@@ -1,17 +1,23 @@
-"""The simulator against queueing theory, hand-worked means, laws, and its own history checked."""
+"""The simulator and its elections against theory and hand work; the checker of histories."""
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from benchmarks.online import reads as online_reads
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum
 from placement.errors import InputError
 from placement.online.reads import (
     FromStrategy,
+    HistoryEntry,
     RaftCluster,
     ReadProblem,
     ReadRule,
@@ -19,8 +25,15 @@ from placement.online.reads import (
     ReadWorkload,
     Visibility,
     bottleneck,
+    check,
     evaluate,
     simulate,
+)
+from placement.online.reads.elections import (
+    ElectionSettings,
+    ReadPath,
+    _ElectionSimulation,
+    simulate_elections,
 )
 from placement.online.reads.read_simulator import Machine, Replicas
 from tests.effort import seeds
@@ -295,3 +308,230 @@ class Nonsense(ReadRule):
 def test_bad_input(call, field):
     with pytest.raises(InputError, match=field):
         call()
+
+
+def linearizable(history) -> bool:
+    """Try every order that respects precedence; a register that counts its writes explains it."""
+    for order in permutations(history):
+        place = {id(op): i for i, op in enumerate(order)}
+        if any(
+            a.end <= b.start and place[id(a)] > place[id(b)]
+            for a in history
+            for b in history
+            if a is not b
+        ):
+            continue
+        value = 0
+        for op in order:
+            if op.read and op.version != value:
+                break
+            if not op.read:
+                if op.version != value + 1:
+                    break
+                value += 1
+        else:
+            return True
+    return False
+
+
+@st.composite
+def histories(draw):
+    """Up to five operations; the writes carry 1, 2, … in some order of their starts or not."""
+    count = draw(st.integers(1, 5))
+    writes = draw(st.integers(0, min(3, count)))
+    versions = draw(st.permutations(range(1, writes + 1)))
+    made = []
+    for i in range(count):
+        start = draw(st.integers(0, 8))
+        end = start + draw(st.integers(1, 5))
+        read = i >= writes
+        version = draw(st.integers(0, writes)) if read else versions[i]
+        made.append(HistoryEntry(0, read, start, end, version))
+    return made
+
+
+@given(histories())
+def test_equals_the_definition(history):
+    assert check(history).linearizable == linearizable(history)
+
+
+def test_kinds():
+    write = HistoryEntry(1, False, 0, 2, 1)
+    assert check([write, HistoryEntry(1, True, 2, 3, 0)]).stale == 1
+    assert check([write, HistoryEntry(1, True, 1.9, 3, 0)]).linearizable
+    assert check([write, HistoryEntry(2, True, 5, 6, 0)]).linearizable  # another key
+    seen = [HistoryEntry(1, True, 0.2, 0.5, 1), HistoryEntry(1, True, 0.6, 0.9, 0)]
+    found = check([write, *seen])
+    assert (found.stale, found.backwards, found.total) == (0, 1, 1)
+    assert found.examples[0].operation is seen[1]
+    assert check([HistoryEntry(1, True, 0, 1, 1), HistoryEntry(1, False, 2, 3, 1)]).phantom == 1
+    assert check([HistoryEntry(1, True, 0, 1, 7)]).phantom == 1
+    late = HistoryEntry(1, False, 5, 6, 1)
+    assert check([HistoryEntry(1, False, 0, 1, 2), late]).disorder == 1
+
+
+def test_unanswered_operations():
+    never = float("inf")
+    write = HistoryEntry(0, False, 0, never, 1)
+    assert check(
+        [write, HistoryEntry(0, True, 5, 6, 0), HistoryEntry(0, True, 7, 8, 1)]
+    ).linearizable
+    assert (
+        check([write, HistoryEntry(0, True, 5, 6, 1), HistoryEntry(0, True, 7, 8, 0)]).backwards
+        == 1
+    )
+    assert check([HistoryEntry(0, True, 0, never, 9)]).reads == 0
+    assert check([]).linearizable
+
+
+def test_operations_without_duration():
+    assert check([HistoryEntry(0, False, 1, 1, 1), HistoryEntry(0, True, 1, 1, 1)]).linearizable
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_long_histories_of_one_register(seed):
+    """Operations that take effect at one instant within their span are never blamed."""
+    rng = np.random.default_rng(seed)
+    count = 3000
+    instant = np.sort(rng.uniform(0, 1000, count))
+    kinds, keys = rng.random(count) < 0.7, rng.integers(0, 5, count)
+    before, after = rng.exponential(5, (2, count))
+    value = [0] * 5
+    history = []
+    for t, read, key, early, late in zip(instant, kinds, keys, before, after, strict=True):
+        value[key] += not read
+        history.append(HistoryEntry(int(key), bool(read), t - early, t + late, value[key]))
+    assert check(history).linearizable
+    # Shift one read's answer back by two versions after its key was written long before.
+    broken = max(range(count), key=lambda i: history[i].version if kinds[i] else -1)
+    op = history[broken]
+    history[broken] = HistoryEntry(op.key, True, op.start, op.end, op.version - 10)
+    assert check(history).stale == 1
+
+
+ADVERSE = ElectionSettings(duration_ms=3000.0, crashes=3.0, cuts=2.0, cut_ms=300.0, down_ms=50.0)
+QUIET = ElectionSettings(
+    duration_ms=60_000.0, crashes=0.0, slow=0.0, writes=20.0, heartbeat_ms=100.0
+)
+
+
+@pytest.mark.parametrize("path", [ReadPath.LEASEHOLDER, ReadPath.STRONG])
+@pytest.mark.parametrize("seed", seeds(3, 30))
+def test_strong_reads_stay_linearizable_across_elections(path, seed):
+    rng = np.random.default_rng([19, seed])
+    settings = dataclasses.replace(
+        ADVERSE,
+        path=path,
+        nodes=int(rng.integers(3, 8)),
+        keys=int(rng.integers(1, 4)),
+        loss=float(rng.choice([0.0, 0.2])),
+        drift=float(rng.choice([0.0, 0.1])),
+        crash_any=bool(rng.integers(2)),
+        lag_ms=float(rng.choice([0.0, 10.0])),
+        heartbeat_ms=float(rng.choice([10.0, 60.0])),
+    )
+    assert settings.safe
+    run = simulate_elections(settings, seed)
+    assert run.terms > 1
+    assert run.violations.reads > 100
+    assert run.violations.linearizable, run.violations.examples
+
+
+BUSY = {"nodes": 3, "down_ms": 5.0, "crash_any": True, "reads": 1000.0, "crashes": 20.0,
+        "heartbeat_ms": 80.0, "writes": 40.0, "cuts": 3.0, "cut_ms": 200.0,
+        "duration_ms": 4000.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("plain", "change", "seed"),
+    [
+        (ADVERSE, {"lease": False}, 3),
+        (dataclasses.replace(ADVERSE, lag_ms=10.0), {"own_entry": False}, 0),
+        (BUSY, {"patient": False}, 5),
+        (ADVERSE, {"persist": False, "crash_any": True, "crashes": 20.0}, 0),
+        ({"cuts": 3.0, "crashes": 0.0, "reads": 400.0, "duration_ms": 5000.0}, {"drift": 0.8}, 0),
+        (ADVERSE, {"path": ReadPath.LOCAL}, 0),
+        (ADVERSE, {"path": ReadPath.APPLIED}, 0),
+        (dataclasses.replace(ADVERSE, duration_ms=8000.0), {"path": ReadPath.LOG}, 0),
+    ],
+)
+def test_the_checker_finds_what_each_assumption_prevents(plain, change, seed):
+    """Equal requests and faults without one of the safeguards give a violation."""
+    safe = ElectionSettings(**plain) if isinstance(plain, dict) else plain
+    assert simulate_elections(safe, seed).violations.linearizable
+    unsafe = dataclasses.replace(safe, **change)
+    assert unsafe.safe is (set(change) == {"path"})
+    assert not simulate_elections(unsafe, seed).violations.linearizable
+
+
+def test_latencies_without_faults_by_hand():
+    """Without faults a read of the leader is one way and back, and none at the leader itself."""
+    run = simulate_elections(QUIET, 1)
+    assert run.terms == 1
+    mean = {
+        read: np.mean([o.end - o.start for o in run.history if o.read is read and o.start > 1000])
+        for read in (True, False)
+    }
+    assert mean[True] == pytest.approx(0.8 * 2.0, rel=0.05)
+    # A write: to the leader, the second of four answers, a lag, and back.
+    rng = np.random.default_rng(1)
+    trips = np.sort(rng.exponential(1.0, (4, 100_000, 2)).sum(axis=2), axis=0)[1].mean()
+    assert mean[False] == pytest.approx(1.6 + trips + 1.0, rel=0.05)
+
+
+def test_reads_of_majorities_go_on_while_the_leader_is_gone():
+    settings = dataclasses.replace(ADVERSE, cuts=0.0, crashes=1.0, duration_ms=10_000.0)
+    wait = {}
+    for path in (ReadPath.LEASEHOLDER, ReadPath.STRONG, ReadPath.LOCAL):
+        run = simulate_elections(dataclasses.replace(settings, path=path), 2)
+        assert run.failures
+        wait[path] = run.latency(reads=True, after_ms=100.0).mean
+        assert run.latency(reads=False, after_ms=100.0).mean > 50  # writes wait for a leader
+    assert wait[ReadPath.LOCAL] == 0.0
+    assert wait[ReadPath.STRONG] < wait[ReadPath.LEASEHOLDER] / 2
+
+
+@pytest.mark.parametrize("seed", seeds(4, 40))
+def test_logs_of_all_nodes_agree_as_far_as_they_are_committed(seed):
+    """State machine safety of Raft, and one leader per term, looked at from outside."""
+    elected = []
+
+    class Watched(_ElectionSimulation):
+        def append(self, number, entry):
+            if entry.key < 0:
+                elected.append(entry.term)
+            super().append(number, entry)
+
+    settings = dataclasses.replace(ADVERSE, loss=0.2, crash_any=True, crashes=8.0, drift=0.5)
+    run = Watched(settings, np.random.SeedSequence(seed))
+    run.go()
+    assert len(elected) == len(set(elected)) == run.terms > 2
+    logs = [node.log[: node.commit] for node in run.nodes]
+    longest = max(logs, key=len)
+    assert len(longest) > 20
+    for log, node in zip(logs, run.nodes, strict=True):
+        assert all(mine is theirs for mine, theirs in zip(log, longest, strict=False))
+        assert node.applied <= node.commit <= len(node.log)
+        terms = [entry.term for entry in node.log]
+        assert terms == sorted(terms)
+    acked = {id(each) for each in run.requests if not each.read and math.isfinite(each.end)}
+    assert acked <= {id(entry.write) for entry in longest}
+
+
+def test_heartbeats_come_before_elections():
+    with pytest.raises(InputError, match="heartbeat_ms"):
+        ElectionSettings(heartbeat_ms=150.0)
+
+
+@pytest.mark.parametrize("suite", sorted(online_reads.SUITES))
+def test_a_cell_of_every_suite(suite):
+    *_, cell = online_reads.SUITES[suite]()
+    row = cell.run(0, 300)
+    assert ("suite", *row) == online_reads.COLUMNS
+    assert float(row["throughput"]) > 0
+
+
+def test_common_random_numbers():
+    """Two rules of a suite see the same operations."""
+    first, second, *_ = online_reads.clients()
+    assert first.run(1, 300)["reads"] == second.run(1, 300)["reads"]

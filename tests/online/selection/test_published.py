@@ -4,9 +4,18 @@ Full tables: `python -m benchmarks run online.selection`. Here fewer seeds and, 
 run, fewer reads.
 """
 
+import csv
+import doctest
+import json
+import math
+import statistics
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks.__main__ import main
+from benchmarks.online.selection import BIN_MS, CLOSED
 from heuristics.online.selection import (
     C3,
     EarliestCompletion,
@@ -83,3 +92,101 @@ def test_least_outstanding_beats_c3_when_few_clients_make_the_demand():
     for seed in (1, 2):
         sample = draw(cluster, seed)
         assert run(sample, LOR).latencies().p99 < 0.7 * run(sample, C3_RING).latencies().p99
+
+
+def load_step():
+    return json.loads(CLOSED.path.read_text(encoding="utf-8"))["load step"]
+
+
+def test_what_the_page_says_of_the_load_step():
+    lines = {row["policy"]: row for row in load_step() if "p99 line" in row}
+    join = int(lines["C3"]["joins_ms"] / BIN_MS)
+    after = {name: np.array(lines[name]["p99 line"][join:-1]) for name in ("C3", "DS")}
+    assert after["C3"].argmax() == 0
+    assert round(after["C3"][0]) == 51
+    assert after["C3"][2:].max() < 41
+    assert (round(after["DS"].min()), round(after["DS"].max())) == (38, 87)
+
+
+@pytest.mark.parametrize("part", ["mixes", "load step"])
+def test_a_run_shorter_than_its_warm_up_is_refused(part, tmp_path, capsys):
+    study = ["run", "online.selection.closed_loop", "--only", part, "--seeds", "1"]
+    output = tmp_path / "rows.json"
+    assert main([*study, "--operations", "3000", "--output", str(output)]) == 1
+    assert "--operations: too few: " in capsys.readouterr().err
+
+
+ROOT = Path(__file__).resolve().parents[3]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def test_the_examples_of_the_page():
+    found = doctest.testfile(str(ROOT / "docs" / "online-selection.md"), module_relative=False)
+    assert found.attempted > 10
+    assert found.failed == 0
+
+
+@pytest.fixture(scope="module")
+def kept():
+    with (RESULTS / "online_selection.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    return json.loads((RESULTS / "online_selection_ladder.json").read_text(encoding="utf-8"))
+
+
+def paired(kept, suite, epoch, above, below):
+    value = {
+        (row["policy"], row["seed"]): float(row["p99"])
+        for row in kept
+        if row["suite"] == suite and float(row["epoch_ms"]) == epoch
+    }
+    seeds = {seed for policy, seed in value if policy == above}
+    ratios = [value[above, seed] / value[below, seed] for seed in seeds]
+    assert len(ratios) >= 5
+    return statistics.fmean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
+
+
+@pytest.mark.parametrize("suite", ["grid", "poisson"])
+@pytest.mark.parametrize(
+    ("epoch", "above", "below", "low", "high"),
+    [
+        (500, "C3", "ORA", 1.2, 1.95),
+        (100, "C3", "ORA", 2.0, 3.0),
+        (100, "LOR", "C3", 1.2, 1.4),
+        (500, "LOR", "C3", 1.2, 1.9),
+    ],
+)
+def test_ratios_of_the_published_setting(kept, suite, epoch, above, below, low, high):
+    mean, error = paired(kept, suite, epoch, above, below)
+    assert low - 3 * error <= mean <= high + 3 * error
+
+
+@pytest.mark.parametrize(("epoch", "policy", "original"), [(100, "C3", 285), (100, "RR", 36)])
+def test_refusals_of_the_published_setting_are_those_of_the_original(kept, epoch, policy, original):
+    """Of 600,000 reads; one run of the authors' simulator lies within our ten seeds."""
+    refused = [
+        int(row["refused"])
+        for row in kept
+        if row["suite"] == "grid" and float(row["epoch_ms"]) == epoch and row["policy"] == policy
+    ]
+    assert len(refused) == 10
+    assert min(refused) <= original <= max(refused)
+
+
+def test_the_ladder_is_in_order(ladder):
+    assert len(ladder["windows"]) == 20
+    policies = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
+    for row in ladder["windows"]:
+        below = row["any bound"]
+        assert below <= row["any"] + 1e-9
+        assert max(below, row["fcfs bound"]) <= min(row[p] for p in policies) + 1e-9
+        assert below <= row["fcfs"] + 1e-9
+        assert row["fcfs"] >= row["fcfs bound"] - 1e-9
+    for row in ladder["full size"]:
+        for policy in policies:
+            assert row["bound"] <= row[f"{policy}, no copies"]
+            assert row[f"{policy}, no copies"] < row[policy]
+        assert row["bound"] > 0.65 * row["ECTF, no copies"]

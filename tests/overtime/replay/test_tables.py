@@ -1,18 +1,29 @@
-"""Demand and deployments from files: what reads back, what order intervals get, what is refused."""
+"""Traces, deployments and shares of leaders: from files, what they are made of, refusals."""
 
 from __future__ import annotations
 
 import importlib.util
+from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from placement import Instance
+import placement
+from placement import Configuration, Instance, Problem
 from placement.errors import InputError
+from placement.io import save_instance
 from placement.io.formats import column_reader as frames
-from placement.overtime.replay import NOBODY
+from placement.measures.question import percentile_question
+from placement.overtime.replay import NOBODY, Deployments, Trace, replay
 from placement.overtime.replay.deployments import read_deployments, read_trace
+from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
+from placement.plan import objective_value
+from placement.tail import Distributions
+from placement.testing import random_instance
+from placement.workloads import Timeline, fleet, generate
+from tests.cli.command import runner
+from tests.overtime.replay.cases import world27
 
 WORLD = Instance(
     sites=("fra", "iad"),
@@ -188,3 +199,237 @@ def test_deployments(table):
 def test_bad_deployments_are_refused(table, text, message):
     with pytest.raises(InputError, match=message):
         read_deployments(table(text, "held.csv"), WORLD, ("a", "b"))
+
+
+SHARES = {"site-0": 0.5, "site-1": 0.2, "site-2": 0.3}
+
+
+def world(varying=False):
+    return random_instance(5, sites=5, clients=4, intervals=4, varying=varying)
+
+
+def held_on(instance, shares=SHARES):
+    held = Deployments.same(instance, 1, instance.sites[:4], instance.sites[:3])
+    return held.leading(instance, shares)
+
+
+@pytest.mark.parametrize("varying", [False, True])
+@pytest.mark.parametrize("tiers", [(1,), (2,), (3,), (1, 2, 3)])
+def test_the_score_is_that_of_each_leader_with_its_share(varying, tiers):
+    instance = world(varying)
+    problem = Problem(instance, replicas=4, voters=3, decay=2.0)
+    trace = Trace.of_instance(instance)
+    result = replay(problem, trace, held_on(instance), tiers=tiers)
+    for tier in tiers:
+        given = result.outcome(tier, "given")
+        assert (given.leader == NOBODY).all()
+        for column in range(3):
+            asked = problem.replace(
+                instance=instance.at_interval(column + 1, trace.counts[0, column + 1]), decay=1.0
+            )
+            values = [
+                objective_value(asked, Configuration.of(leader, (0, 1, 2), (0, 1, 2, 3)))
+                for leader in range(3)
+            ]
+            assert given.score[0, column] == pytest.approx(float(np.dot([0.5, 0.2, 0.3], values)))
+            assert result.sets[given.voters[0, column]] == (0, 1, 2)
+            assert result.sets[given.replicas[0, column]] == (0, 1, 2, 3)
+
+
+def test_a_percentile_of_the_given_leaders_is_that_of_their_mixture():
+    instance = world()
+    goal = percentile_question(
+        90, Distributions.parametric(instance, variation=0.2, width=5, bins=400)
+    )
+    problem = Problem(instance, replicas=4, voters=3, decay=2.0, objective=goal)
+    trace = Trace.of_instance(instance)
+    result = replay(problem, trace, held_on(instance), tiers=(1,), strategies=("given",))
+    asked = problem.replace(instance=instance.at_interval(2, trace.counts[0, 2]), decay=1.0)
+    each = [Configuration.of(leader, (0, 1, 2), (0, 1, 2, 3)) for leader in range(3)]
+    value = goal.mixed(asked, each, [0.5, 0.2, 0.3])
+    assert result.outcome(1, "given").score[0, 1] == pytest.approx(value * asked.demand.operations)
+
+
+@pytest.mark.parametrize(
+    "shares", [{"site-3": 1.0}, {"site-0": 0.7}, {"site-0": -1.0, "site-1": 2.0}, {"x": 1.0}]
+)
+def test_shares_are_checked(shares):
+    with pytest.raises(InputError):
+        held_on(world(), shares)
+
+
+def test_shares_come_from_a_file_or_an_option(capsys, tmp_path):
+    instance = world()
+    save_instance(instance, tmp_path / "world")
+    table = tmp_path / "held.csv"
+    rows = [("site-0", "voter", 0.5), ("site-1", "voter", 0.2), ("site-2", "voter", 0.3)]
+    lines = [f"{instance.name},{site},{role},{share}" for site, role, share in rows]
+    text = "database,site,role,share\n" + "\n".join(lines) + f"\n{instance.name},site-3,replica,\n"
+    table.write_text(text)
+    read = read_deployments(table, instance, [instance.name])
+    assert read.leader_shares is not None
+    assert read.leader_shares[0].tolist() == [0.5, 0.2, 0.3, 0, 0]
+    command = runner(capsys)
+    asked = (
+        "lab", "replay", tmp_path / "world", "--replicas", 4, "--voters", 3, "--tiers", 1, "--json",
+    )  # fmt: skip
+    by_file = command(*asked, "--deployments", table).document["strategies"]
+    options = [f"--leader-shares={site}={share}" for site, _, share in rows]
+    by_option = command(
+        "lab", "replay", tmp_path / "world", "--replicas", ",".join(instance.sites[:4]), "--voters",
+        ",".join(instance.sites[:3]), "--tiers", 1, "--json", *options,
+    ).document["strategies"]  # fmt: skip
+    assert by_file == by_option
+    assert "given" in {row["strategy"] for row in by_file}
+    for wrong, message in (
+        ("0.5,", "do not sum to 1"), ("-1", "negative"), ("x", "share"),
+    ):  # fmt: skip
+        table.write_text(text.replace("0.3", wrong.rstrip(",")))
+        refused = command(*asked, "--deployments", table)
+        assert refused.code == 1
+        assert message in refused.err
+    table.write_text(text.replace("site-3,replica,", "site-3,replica,0.1"))
+    assert "does not vote" in command(*asked, "--deployments", table).err
+    for options in (["a"], ["a=b"], ["site-0=1", "site-0=1"]):
+        given = [f"--leader-shares={option}" for option in options]
+        assert command(*asked, *given).code == 1
+
+
+def test_deployments_are_the_plans_for_the_first_interval():
+    problem, trace, _ = world27(3)
+    counts = trace.counts.copy()
+    counts[1, 0] = 0  # silent at first: gets what suits all of them
+    counts[:, 1:] *= 7  # what comes later plays no part
+    reports: list[tuple[int, int]] = []
+    quiet = Trace(trace.databases, trace.intervals, counts)
+    asked = problem.replace(survive="country")
+    held = Deployments.solved(asked, quiet, progress=lambda *at: reports.append(at))
+    assert reports == [(1, 3), (2, 3), (3, 3)]
+    for row, demand in enumerate((counts[0, 0], counts[:, 0].sum(axis=0), counts[2, 0])):
+        plan = placement.solve(
+            asked.replace(instance=asked.instance.replace(counts=demand, intervals=()), decay=1.0)
+        )
+        names = asked.instance.sites
+        assert {names[i] for i in np.nonzero(held.replicas[row])[0]} == set(plan.replicas)
+        assert {names[i] for i in np.nonzero(held.voters[row])[0]} == set(plan.voters)
+    counts[:, 0] = 0
+    with pytest.raises(InputError, match="nothing was issued in the first interval"):
+        Deployments.solved(asked, Trace(trace.databases, trace.intervals, counts))
+
+
+def test_a_wish_becomes_the_closest_voter():
+    world = placement.load("world27")
+    voters = ("us-east-1", "eu-central-1", "ap-northeast-1")
+    held = Deployments.same(world, 3, [*voters, "us-west-2"], voters)
+    wished = held.preferring(world, ["eu-central-1", "eu-west-1", None])
+    assert wished.preferred.tolist()[2] == NOBODY
+    assert world.sites[wished.preferred[0]] == "eu-central-1"
+    assert world.sites[wished.preferred[1]] == "eu-central-1"
+    with pytest.raises(InputError, match="unknown site"):
+        held.preferring(world, ["mars", None, None])
+    with pytest.raises(InputError, match="one preferred leader per database is needed"):
+        held.preferring(world, [None])
+
+
+@pytest.mark.parametrize(
+    ("replicas", "voters", "preferred", "message"),
+    [
+        ([[1, 0]], [[0, 1]], [NOBODY], "holds no replica there"),
+        ([[1, 0]], [[0, 0]], [NOBODY], "no voters"),
+        ([[1, 1]], [[1, 0]], [1], "no voter there"),
+        ([[1, 1]], [[1, 0]], [7], "no voter there"),
+        ([[1, 1]], [[1, 0]], [0, 0], "preferred: wrong shape"),
+        ([[1, 1]], [[1]], [NOBODY], "voters: wrong shape"),
+    ],
+)
+def test_deployments_that_contradict_themselves(replicas, voters, preferred, message):
+    with pytest.raises(InputError, match=message):
+        Deployments(np.array(replicas, dtype=bool), np.array(voters, dtype=bool), preferred)
+    with pytest.raises(InputError, match="replicas: wrong shape"):
+        Deployments(np.ones((1, 2)), np.ones((1, 2), dtype=bool), np.array([NOBODY]))
+
+
+@pytest.mark.parametrize(
+    ("databases", "intervals", "counts", "message"),
+    [
+        (("a", "a"), ("1",), np.ones((2, 1, 1, 1)), "duplicate name"),
+        (("a",), ("1", "1"), np.ones((1, 2, 1, 1)), "duplicate name"),
+        (("a",), ("1",), np.ones((1, 1, 1)), "wrong shape"),
+        (("a",), ("1",), np.ones((1, 2, 1, 1)), "wrong shape"),
+        (("a",), ("1",), np.full((1, 1, 1, 1), np.nan), "database 'a', interval '1'"),
+        (("a",), ("1",), np.full((1, 1, 1, 1), -1.0), "out of range"),
+        (("a",), ("1",), np.full((1, 1, 1, 1), np.inf), "out of range"),
+        (("a",), ("1",), "counts", "not a table of numbers"),
+        ((), ("1",), np.ones((0, 1, 1, 1)), "nothing to replay"),
+    ],
+)
+def test_bad_traces(databases, intervals, counts, message):
+    with pytest.raises(InputError, match=message):
+        Trace(databases, intervals, counts)
+
+
+def test_parts_of_a_trace():
+    _, trace, _ = world27(4)
+    assert trace.part(1, 3).databases == ("db1", "db2")
+    some = trace.of(["db3", "db0"])
+    np.testing.assert_array_equal(some.counts, trace.counts[[3, 0]])
+    with pytest.raises(InputError, match="no such database"):
+        trace.of(["db9"])
+    with pytest.raises(InputError, match="at least one block"):
+        Trace.of_blocks([], Timeline.of_day(date(2026, 3, 2)))
+
+
+def test_a_fleet_on_cities_is_the_generators():
+    world = placement.load("world27")
+    ground = client_ground(world)
+    assert ground.clients.names == world.clients
+    day = Timeline.of_day(date(2026, 3, 2), 4)
+    trace, wishes = fleet_trace(world, 5, day, seed=9)
+    drawn = fleet(ground.clients, 5, seed=9, timeline=day, nearest_sites=ground.nearest_sites)
+    wanted = Trace.of_blocks(generate(drawn, ground.clients, day, seed=9), day)
+    np.testing.assert_array_equal(trace.counts, wanted.counts)
+    assert trace.databases == wanted.databases
+    assert wishes == tuple(each.preferred_leader for each in drawn)
+    fewer, _ = fleet_trace(world, 2, day, seed=9)
+    np.testing.assert_array_equal(fewer.counts, trace.counts[:2])
+
+
+def test_cities_belong_to_the_closest_client():
+    """Clients that are no cities: every operation goes somewhere, and to the closest."""
+    world = placement.load("world27")
+    at = np.array([[50.0, 8.0], [40.0, -75.0], [35.0, 139.0]])  # Frankfurt, New York, Tokyo
+    three = placement.Instance(
+        sites=world.sites,
+        clients=("west of Asia", "Americas", "Far East"),
+        client_rtt=world.client_rtt[:3],
+        site_rtt=world.site_rtt,
+        counts=np.ones((3, 5)),
+        client_coordinates=at,
+    )
+    ground = client_ground(three)
+    owner = dict(zip(ground.clients.names, ground.owner.tolist(), strict=True))
+    assert (owner["Paris"], owner["Chicago"], owner["Seoul"]) == (0, 1, 2)
+    day = Timeline.of_day(date(2026, 3, 2), 3)
+    drawn = fleet(ground.clients, 3, seed=1)
+    trace = trace_of(ground, three, drawn, day, seed=1)
+    whole = Trace.of_blocks(generate(drawn, ground.clients, day, seed=1), day)
+    np.testing.assert_array_equal(trace.counts.sum(axis=2), whole.counts.sum(axis=2))
+    nowhere = placement.Instance(
+        sites=("a",), clients=("b",), client_rtt=[[1.0]], site_rtt=[[0.0]], counts=np.ones((1, 5))
+    )
+    with pytest.raises(InputError, match="the places of the clients are unknown"):
+        client_ground(nowhere)
+    weak = nowhere.replace(operations=placement.STANDARD_OPERATIONS[:1], counts=np.ones((1, 1)))
+    with pytest.raises(InputError, match="five standard operations"):
+        client_ground(weak)
+
+
+def test_a_problem_needs_no_demand_of_its_own():
+    """The instance's counts are not what is replayed."""
+    problem, trace, held = world27(2)
+    other = problem.replace(
+        instance=problem.instance.replace(counts=np.ones((60, 5)), intervals=())
+    )
+    one, two = (replay(asked, trace, held, tiers=(1, 2)).to_frame() for asked in (problem, other))
+    assert one.equals(two)
+    assert isinstance(other, Problem)

@@ -1,4 +1,4 @@
-"""Files as they come: malformed, half written, young, strange; every form says the same."""
+"""Intervals of a watch as files that come: malformed, half written, growing, left out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from placement.errors import InputError
 from placement.io.formats.tables import parquet_bytes
 from placement.overtime.watch.arrivals import interval_key
+from placement.overtime.watch.state_store import read_log
 from tests.overtime.watch.worlds import (
     Run,
     csv_text,
@@ -280,3 +282,120 @@ def test_places_in_time(label: str, key: tuple[str, int]) -> None:
 def test_no_places_in_time(label: str) -> None:
     with pytest.raises(InputError):
         interval_key(label)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_table_that_grows(tmp_path: Path, form: str) -> None:
+    """Row by row, byte by byte: an interval counts once a row of the next one is whole."""
+    counts, instance, path = demand(5), world(), tmp_path / f"all.{form}"
+    text = csv_text(instance, range(5), counts)
+    if form == "jsonl":
+        head, *lines = text.strip().split("\n")
+        text = "".join(
+            json.dumps(dict(zip(head.split(","), line.split(","), strict=True))) + "\n"
+            for line in lines
+        )
+    run = Run(settings(2), path, tmp_path / "s.db", follow=True)
+    with run:
+        run.look()
+        rng = np.random.default_rng(0)
+        cuts = sorted({*rng.integers(0, len(text), 40).tolist(), len(text)})
+        for cut in cuts:
+            path.write_text(text[:cut])
+            run.watch.poll()
+            whole = text[: text[:cut].rfind("\n") + 1].split("\n")
+            seen = {line.split(",")[0] for line in whole[1:] if line} if form == "csv" else None
+            if seen is not None:
+                assert len(run.shown) == max(0, len(seen) - 1)
+        assert not run.reports
+        assert run.shown == reference(2, counts)[:4]
+    with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
+        run.look()
+        assert run.shown == reference(2, counts)[4:]
+        assert not run.reports
+
+
+def test_a_table_in_which_things_went_wrong(tmp_path: Path) -> None:
+    counts, path = demand(9), tmp_path / "all.csv"
+    parts = csv_text(world(), range(7), counts[:7]).split("\n")
+    rows = {i: [line for line in parts[1:] if line.startswith(f"{i},")] for i in range(7)}
+    head = parts[0]
+    lines = [head, *rows[0], *rows[1][:2], "1,nobody,weak_read,1", *rows[1][2:], *rows[2], *rows[3]]
+    lines += [*rows[2], *rows[3][:1]]  # 2 again, whole; 3 again, in part
+    lines += [*rows[4], "x,client a,weak_read,1", *rows[5], *rows[6], *rows[0]]
+    path.write_text("\n".join(lines) + "\n")
+    with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
+        run.look().look()
+        assert [d["interval"] for d in run.shown] == ["0", "2", "3", "6"]
+        assert kinds(run) == [
+            ("malformed", "all.csv", "1"),
+            ("duplicate", "all.csv", "2"),
+            ("conflict", "all.csv", "3"),
+            ("malformed", "all.csv", "4"),
+            ("malformed", "all.csv", "5"),
+            ("duplicate", "all.csv", "0"),
+        ]
+    with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
+        run.look()
+        assert (run.shown, run.reports) == ([], [])
+    used = reference(2, counts[[0, 2, 3, 6]])
+    documents, _ = read_log(tmp_path / "s.db")
+    assert [d["then_ms"] for d in documents] == [d["then_ms"] for d in used]
+
+
+def test_grace_puts_right_what_comes_in_the_wrong_order(tmp_path: Path) -> None:
+    counts, folder = demand(6), tmp_path / "in"
+    with_grace = settings(2, grace=2)
+    folder.mkdir()
+    with Run(with_grace, folder, tmp_path / "s.db") as run:
+        for i in (1, 0, 3, 2, 5, 4):
+            drop(folder, f"{i}.csv", csv_text(world(), [i], counts[i][None]))
+            look = run.watch.poll()
+            assert look.held <= 2
+        assert [d["interval"] for d in run.shown] == ["0", "1", "2", "3"]
+        assert not run.reports
+    assert run.shown == reference(2, counts)[:4]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_arrival_is_used_or_reported(tmp_path: Path, seed: int) -> None:
+    """Random deliveries with restarts between, against a clerk with a list."""
+    rng = np.random.default_rng(seed)
+    counts, folder = demand(12), tmp_path / "in"
+    folder.mkdir()
+    used: list[int] = []  # what the clerk would use, in order
+    versions: dict[int, int] = {}
+    expected: list[tuple[str, str, str]] = []
+    reports: list[tuple[str, str, str]] = []
+    shown: list[str] = []
+    files = 0
+    for _ in range(12):
+        fresh: list[tuple[int, str, int, bool]] = []
+        for _ in range(rng.integers(0, 4)):
+            name, version = f"{rng.integers(1000):03}-{files}.csv", int(rng.integers(2))
+            label, bad = int(rng.integers(0, 12)), bool(rng.random() < 0.15)
+            text = csv_text(world(), [label], counts[[(label + version) % 12]])
+            drop(folder, name, text.replace("client c", "nobody") if bad else text)
+            fresh.append((label, name, version, bad and "client c" in text))
+            files += 1
+        for label, name, version, bad in sorted(fresh):
+            if bad:
+                expected.append(("malformed", name, str(label)))
+            elif label in versions:
+                same = versions[label] == version
+                expected.append(("duplicate" if same else "conflict", name, str(label)))
+            elif used and label < used[-1]:
+                expected.append(("late", name, str(label)))
+            else:
+                used.append(label)
+                versions[label] = version
+        with Run(settings(1), folder, tmp_path / "s.db") as run:
+            run.look()
+            reports += kinds(run)
+            shown += [str(document["interval"]) for document in run.shown]
+    assert shown == [str(label) for label in used]
+    assert reports == expected
+    assert len(used) + len(expected) == files
+    wanted = reference(1, np.stack([counts[(label + versions[label]) % 12] for label in used]))
+    documents, _ = read_log(tmp_path / "s.db")
+    assert [d["then_ms"] for d in documents] == [d["then_ms"] for d in wanted]
