@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from placement.errors import InputError
-from placement.evaluation.bill import MonthlyBill, bill_of
 from placement.evaluation.breakdown import (
     ClientLatency,
     LeaderValue,
@@ -31,7 +30,6 @@ from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import Failures
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import cutoff, first_best
-from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem
@@ -39,6 +37,9 @@ from placement.support.status import Status, Termination, least_bound, relative_
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from placement.evaluation.bill import MonthlyBill
+    from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency
 
 __all__ = [
     "ClientLatency",
@@ -305,6 +306,8 @@ class Plan:
         """
         if self.configuration is None or not self.priced:
             return None
+        from placement.evaluation.bill import bill_of
+
         return bill_of(self.problem.instance, self.configuration)
 
     @cached_property
@@ -387,11 +390,15 @@ class Plan:
     @cached_property
     def waits(self) -> tuple[WaitLatency, ...]:
         """Return each wait of each operation: how long, for whom; none with plain votes alone."""
+        from placement.evaluation.waits.wait_breakdown import by_wait
+
         return () if self.configuration is None else by_wait(self.problem, self.configuration)
 
     @cached_property
     def parts(self) -> tuple[OperationParts, ...]:
         """Return the trips, waits and constant that each operation's latency is the sum of."""
+        from placement.evaluation.waits.wait_breakdown import by_part
+
         return () if self.configuration is None else by_part(self.problem, self.configuration)
 
     @property

@@ -21,7 +21,7 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, read_rows
 from placement import Instance, Operation, Problem
 from placement.evaluation.score import operation_latency
-from placement.model.protocols import SYSTEM_ROWS, SystemRow
+from placement.model.protocols import SystemRow, system_rows
 
 VOTERS = 3
 GUESSES = Path(__file__).with_name("guesses.csv")
@@ -65,7 +65,7 @@ def predicted(rows: Sequence[SystemRow], layout: Layout) -> dict[tuple[int, str]
 
 def _laid(system: str, entry: Mapping[str, Any], part: str) -> list[tuple[SystemRow, Row, float]]:
     """Return (row of the model, measured row, predicted ms) of a part with disks alike."""
-    rows = {row.operation: row for row in SYSTEM_ROWS if row.system == system}
+    rows = {row.operation: row for row in system_rows() if row.system == system}
     found = []
     for layout in layouts(entry["servers"]):
         if layout.part == part and len(set(layout.disks)) == 1:
@@ -176,7 +176,7 @@ def report(document: Mapping[str, Any]) -> dict[str, str]:
     probes = [every[0], *every[-2:]]
     for system, entry in document.items():
         mine = [row for row in rows if row["system"] == system]
-        for row in (one for one in SYSTEM_ROWS if one.system == system):
+        for row in (one for one in system_rows() if one.system == system):
             found = {(m["layout"], m["client"]): m["measured"] for m in entry["rows"]
                      if m["part"] == "probe" and m["operation"] == row.operation}  # fmt: skip
             guess = guessed.get((system, row.operation), "not guessed")

@@ -46,7 +46,7 @@ from benchmarks.harness.study import Study
 from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.programs import Processes, answer, asked, awaited, c_program, python_with
 from placement.errors import UnsupportedError
-from placement.model.protocols import SYSTEM_ROWS
+from placement.model.protocols import system_rows
 
 _SLOW = ROOT / "benchmarks/live/csrc/slowdisk.c"
 
@@ -61,7 +61,7 @@ class Bench:
         self.wan = EmulatedWan(self.names, np.ones((len(self.names),) * 2))
         self.processes = Processes()
         self.kind = system
-        self.rows = [row for row in SYSTEM_ROWS if row.system == system.name]
+        self.rows = [row for row in system_rows() if row.system == system.name]
         self.leader = 0
 
     def __enter__(self) -> Bench:

@@ -34,11 +34,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import (
     Incumbent,
     Kernel,
@@ -47,13 +47,6 @@ from formulations.exact.kernel import (
     open_kernel,
 )
 from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_decides, no_plan
-from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
-from formulations.exact.p_median.p_median_descents import (
-    has_few_replicas,
-    improve_by_descents,
-    undecided_sites,
-)
-from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.result import Result, SearchLimits, SearchReport, round_up
 from formulations.exact.search_state import SearchState, Stop
@@ -63,6 +56,10 @@ from placement.errors import LimitError, SolverError
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray
 from placement.support.status import Status, Termination, least_bound, status_of
+
+if TYPE_CHECKING:
+    from formulations.exact.certificate_events import Certificate
+    from formulations.exact.p_median.relaxation_tree import LinearKernel
 
 __all__ = ["Result", "SearchLimits", "SearchReport", "search"]
 
@@ -301,9 +298,12 @@ class _BranchAndBound:
 
     def improve_incumbent(self, leader: int) -> bool:
         """Try descents among promising sites; return whether they found better replicas."""
+        from formulations.exact.p_median import p_median_descents as of
+
         u = self.state.multipliers[leader]
         end = time.perf_counter() + self.state.seconds_left()
-        return has_few_replicas(self.core) and improve_by_descents(self.core, self.kernel, u, end)
+        few = of.has_few_replicas(self.core)
+        return few and of.improve_by_descents(self.core, self.kernel, u, end)
 
     def restart_better(self, leader: int) -> None:
         """Start over with better multipliers and replicas where the tree has turned out large."""
@@ -317,6 +317,8 @@ class _BranchAndBound:
 
         The kernel starts over when the relaxation alone says more than all of its tree so far.
         """
+        from formulations.exact.p_median.relaxation_tree import LinearKernel
+
         state = self.state
         rival = LinearKernel(self.core, keep)
         rival.set_gap(state.limits.gap)
@@ -363,8 +365,13 @@ class _BranchAndBound:
         events: defaultdict[Kernel | LinearKernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
         clients = len(self.core.active)
-        relaxes = PMedianRelaxation.applies_to(self.core)
-        restarts = not self.core.leader_matters and clients > 0 and has_few_replicas(self.core)
+        relaxes = restarts = False
+        if not self.core.leader_matters and clients > 0:  # else a plain question loads none of it
+            from formulations.exact.p_median import p_median_descents as of
+            from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
+
+            restarts = of.has_few_replicas(self.core)
+            relaxes = PMedianRelaxation.applies_to(self.core)
         effort = tuning.PREPARE_BOUNDS * clients * float(self.core.sites) if restarts else math.inf
         keep, patience = None, math.inf
         while True:
@@ -382,7 +389,7 @@ class _BranchAndBound:
                 effort, keep = math.inf, None
                 self.restart_better(leader)
             if relaxes and keep is None:
-                keep = undecided_sites(self.core, state.multipliers[leader], state.incumbent())
+                keep = of.undecided_sites(self.core, state.multipliers[leader], state.incumbent())
                 # about what the first relaxation will cost, in the kernel's units
                 patience = (clients * float(keep.sum())) ** tuning.RELAX_EXPONENT
             if keep is not None and spent >= patience:
@@ -488,6 +495,8 @@ def _decode(
     multipliers: Multipliers,
     log: FloatArray,
 ) -> Certificate:
+    from formulations.exact.certificate_events import Certificate
+
     score = core.score(configuration)
     claim = (configuration, score, min(bound, score), core.granularity)
     return Certificate.decode(*claim, core.active.tolist(), recorded, multipliers, log)

@@ -310,10 +310,11 @@ class Kernel:
 
 
 def compiled_available() -> bool:
-    """Return whether the compiled kernel was built, from these sources, and can be imported."""
+    """Return whether the compiled kernels were built, from these sources, and can be imported."""
     try:
-        # its newest name: a checkout may hold a kernel that was built before it
+        # their newest names: a checkout may hold kernels that were built before
         from formulations.exact._kernel import MOST_BLOCKS  # noqa: F401
+        from formulations.exact._scenarios import search_thresholds  # noqa: F401
     except ImportError:
         return False
     return True

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.waits.wait_cases import SingleWaits
 from placement.model.site_families import SiteFamily
 from placement.support.checks import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from placement.evaluation.waits.wait_cases import SingleWaits
 
 FamilyArrays = tuple[int, int, npt.NDArray[np.int32]]
 """Number of blocks, least number of distinct ones, and the numbers by site and by block."""

@@ -32,7 +32,7 @@ import numpy as np
 from formulations.exact import tuning
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome, missing
+from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome
 from placement.contingency.loss_question import LossGoal, LossQuestion
 from placement.evaluation.losses import demand_after, moving_clients
 from placement.evaluation.objective import score_of
@@ -304,7 +304,7 @@ def refuses_losses(problem: Problem, question: LossQuestion) -> str | None:
         return f"there are more than {MOST_REPLICAS} replicas"
     if math.comb(rules.replicas_max, rules.voters) > _MOST_VOTER_SETS:
         return "there are too many sets of voters"
-    return missing() or ReducedProblem.refuses(problem.demand, rules)
+    return ReducedProblem.refuses(problem.demand, rules)
 
 
 def solve_losses(

@@ -15,19 +15,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
-from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Kernel, compiled_available, open_kernel
 from formulations.exact.kernel_types import Counters
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
-from formulations.exact.threshold_search import missing
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
-from placement.measures.scenarios import beyond_thresholds, beyond_trees
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
@@ -36,6 +34,9 @@ from placement.problem import Problem
 from placement.proof.enumeration_check import certified_or_named
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination
+
+if TYPE_CHECKING:
+    from formulations.exact.certificate_events import Certificate
 
 _DELEGATE = "milp"
 
@@ -155,7 +156,7 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
         reason = _beyond_limits(problem)
     if reason is not None:
         return f"{reason}, {beyond}", "exhaustive" if measures else _DELEGATE
-    if not compiled_available() or missing() is not None:
+    if not compiled_available():
         other_method = "exhaustive" if measures else _DELEGATE
         return f"the compiled kernels of {METHOD.name!r} were not built", other_method
     return None
@@ -171,6 +172,7 @@ def _beyond_limits(problem: Problem) -> str | None:
     """Return why the search within limits does not support a problem, or None."""
     from formulations.exact.loss_search import refuses_losses
     from placement.contingency.loss_question import LossQuestion
+    from placement.measures.scenarios import beyond_thresholds, beyond_trees
 
     what = "moves count"
     if problem.objective.kind == "measures":

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,6 @@ from formulations.exact import tuning
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.wait_cases import SingleWaits, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
@@ -30,6 +30,9 @@ from placement.model.demand import Demand
 from placement.model.site_families import MOST_FAMILIES, SiteFamily, site_families
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from placement.evaluation.waits.wait_cases import SingleWaits
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -122,9 +125,12 @@ class ReducedProblem:
                 return f"the rules for {role} are on too many crossing levels"
         if rules.witnesses:
             return "some voters are witnesses"
-        why = no_cases(demand, rules) if demand.has_waits else None
-        if why is not None:
-            return why
+        if demand.has_waits:
+            from placement.evaluation.waits.wait_cases import no_cases
+
+            if (why := no_cases(demand, rules)) is not None:
+                return why
+        why = None
         if len(site_families(rules, "voters")) > 1:
             why = "the rules for voters are on crossing levels"
         elif demand.scenarios > 1 and bool(demand.quorum.any()):
@@ -308,7 +314,11 @@ class ReducedProblem:
     @cached_property
     def cases(self) -> SingleWaits | None:
         """Cases of the waits of the leaders; None where they wait for m votes alone."""
-        if not self.demand.has_waits or not case_wait(self.demand):
+        if not self.demand.has_waits:
+            return None
+        from placement.evaluation.waits.wait_cases import SingleWaits, case_wait
+
+        if not case_wait(self.demand):
             return None
         return SingleWaits.of(self.demand, self.rules, self.able_leaders)
 

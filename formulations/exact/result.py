@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Counters
 from formulations.exact.no_plan_proof import NoPlan
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Status, Termination, status_of
+
+if TYPE_CHECKING:
+    from formulations.exact.certificate_events import Certificate
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel import Counters, Kernel
-from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.result import SearchLimits, SearchReport
 from formulations.exact.shared_multipliers import Multipliers
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, least_bound, relative_gap
+
+if TYPE_CHECKING:
+    from formulations.exact.p_median.relaxation_tree import LinearKernel
 
 _UNLIMITED = 1e9
 """Seconds that stand for "no limit" where a kernel asks for a number."""

@@ -71,16 +71,6 @@ class TreeOutcome(IntEnum):
     PAUSED = 4
 
 
-def missing() -> str | None:
-    """Return why the compiled search cannot be used, or None."""
-    try:
-        # its newest name: a checkout may hold a kernel that was built before it
-        from formulations.exact._scenarios import search_thresholds  # noqa: F401
-    except ImportError:
-        return "its compiled kernel was not built"
-    return None
-
-
 MOST_RECORDED = 24_000_000
 """Numbers that a search records at most, 192 MB; with more there is no certificate."""
 

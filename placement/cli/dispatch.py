@@ -426,9 +426,9 @@ def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
 
 
 def _protocols(prefix: str, given: argparse.Namespace) -> list[str]:
-    from placement.model.protocols import FAMILIES
+    from placement.model.protocols import families
 
-    return _beginning(prefix, list(FAMILIES))
+    return _beginning(prefix, list(families()))
 
 
 def _levels(prefix: str, given: argparse.Namespace) -> list[str]:

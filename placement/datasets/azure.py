@@ -7,7 +7,6 @@ package itself, which would pull in a web framework, is never imported.
 from __future__ import annotations
 
 import csv
-import importlib.metadata
 import importlib.util
 import io
 import sys
@@ -82,7 +81,7 @@ def azure(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     points = np.array([(each.lat, each.lon) for each in sites])
     places = cities()
     owner = geo.closest([(each.lat, each.lon) for each in places], points)
-    asking = np.unique(owner)
+    asking = np.flatnonzero(np.bincount(owner))
     demand = day_of_demand(places, mix=mix, seed=seed)
 
     counts = np.zeros((len(demand.intervals), len(sites), len(STANDARD_OPERATIONS)))
@@ -148,11 +147,10 @@ def find_installed(module: str, distribution: str, file: str, need: str) -> tupl
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         path = Path(folder) / file
         if path.is_file():
-            try:
-                version = importlib.metadata.version(distribution)
-            except importlib.metadata.PackageNotFoundError:
-                version = "(unknown version)"
-            return path, version
+            name = distribution.replace("-", "_")
+            found = (one.name for one in Path(folder).parent.glob(f"{name}-*.dist-info"))
+            version = next(found, "(unknown version)")
+            return path, version.removeprefix(f"{name}-").removesuffix(".dist-info")
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
     raise MissingDependencyError(
         f"{need} a file from a package of its own; run: {python} -m pip install --no-deps "

@@ -18,9 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
-from placement.evaluation.waits.wait_cases import case_wait
 from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
@@ -56,9 +54,11 @@ def best_voters(
     pins = int(np.count_nonzero(rules.must_vote))
     if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
         return None
-    several = len(ordered) > rules.voters and demand.has_waits and case_wait(demand)
-    if several:
-        return _voters_of_waits(demand, rules, leader, ordered)
+    if len(ordered) > rules.voters and demand.has_waits:
+        from placement.evaluation.waits.wait_cases import case_wait
+
+        if case_wait(demand):
+            return _voters_of_waits(demand, rules, leader, ordered)
     if demand.scenarios == 1 and not rules.of("voters"):
         return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
     if demand.scenarios == 1 and rules.nested_voter_caps:
@@ -321,6 +321,8 @@ def _least_total_wait(
     demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
 ) -> tuple[int, ...] | None:
     """Return the voters of the smallest Σ_k D_k·q_ℓk where RTTs vary by interval."""
+    from placement.evaluation.least_total_wait import least_total_wait
+
     order = by_answer_time(demand, leader, candidates)
     return least_total_wait(
         demand.site_rtt[:, leader],

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path as File
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -730,7 +730,9 @@ class SystemRow:
         return Path(self.path.trips, waits, constant)
 
 
-def _system_rows() -> tuple[SystemRow, ...]:
+@cache
+def system_rows() -> tuple[SystemRow, ...]:
+    """Return every operation of every system that was measured."""
     import csv
 
     with (File(__file__).parent / "systems.csv").open(encoding="utf-8", newline="") as file:
@@ -747,16 +749,13 @@ def _system_row(row: Mapping[str, str]) -> SystemRow:
     )  # fmt: skip
 
 
-SYSTEM_ROWS = _system_rows()
-"""Every operation of every system that was measured."""
-
 _CHOICES = {"write": "write", "strong_read": "read"}
 """Kind of operation -> parameter that chooses among the rows of that kind."""
 
 
 def _system_family(name: str) -> ProtocolFamily:
     """Return a measured system as a protocol; the first row of a kind is the usual one."""
-    rows = [row for row in SYSTEM_ROWS if row.system == name]
+    rows = [row for row in system_rows() if row.system == name]
     of = {
         kind: [row for row in rows if row.kind == kind] for kind in dict.fromkeys(_PATH_OF.values())
     }
@@ -794,12 +793,11 @@ def _system_family(name: str) -> ProtocolFamily:
     )  # fmt: skip
 
 
-_SYSTEMS = dict.fromkeys(row.system for row in SYSTEM_ROWS)
-
-FAMILIES: Mapping[str, ProtocolFamily] = MappingProxyType(
-    {one.name: one for one in (*_ALL, *map(_system_family, _SYSTEMS))}
-)
-"""Every protocol by name: those of papers, then systems as they were measured."""
+@cache
+def families() -> Mapping[str, ProtocolFamily]:
+    """Return every protocol by name: those of papers, then systems as they were measured."""
+    systems = dict.fromkeys(row.system for row in system_rows())
+    return MappingProxyType({one.name: one for one in (*_ALL, *map(_system_family, systems))})
 
 
 def family_of(name: str) -> ProtocolFamily:
@@ -810,10 +808,10 @@ def family_of(name: str) -> ProtocolFamily:
     InputError
         When there is none, with the closest name that there is.
     """
-    if name not in FAMILIES:
-        expected = "one of " + ", ".join(FAMILIES) + nearest(name, FAMILIES)
+    if name not in families():
+        expected = "one of " + ", ".join(families()) + nearest(name, families())
         raise InputError("unknown protocol", field="protocol", value=name, expected=expected)
-    return FAMILIES[name]
+    return families()[name]
 
 
 def read_protocol(

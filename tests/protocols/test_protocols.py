@@ -32,7 +32,7 @@ from placement.measures.question import percentile_question
 from placement.methods import load_method
 from placement.methods.registry import refusal
 from placement.model.configuration import Configuration
-from placement.model.protocols import FAMILIES, SYSTEM_ROWS, operation_path
+from placement.model.protocols import families, operation_path, system_rows
 from placement.model.waits import Clause
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
@@ -104,10 +104,10 @@ def test_a_plan_file_holds_the_protocol_and_reads_back(tmp_path: Path, protocol:
 
 
 def test_the_parts_add_up() -> None:
-    for name in FAMILIES:
+    for name in families():
         given = {"flexible": ":quorum=2", "flexiraft": ":level=region",
                  "semi-sync": ":level=region", "coordinated": ":r=2,w=2"}.get(name, "")  # fmt: skip
-        if FAMILIES[name].one_group_only:
+        if families()[name].one_group_only:
             given += (":" if not given else ",") + "multi=2"
         problem = Problem(world(8), replicas=5, voters=5, protocol=name + given)
         plan = placement.solve(problem, "exhaustive")
@@ -375,9 +375,9 @@ def test_a_question_with_a_protocol_goes_to_another_process() -> None:
     assert str(again.protocol) == str(Protocol(asked))
 
 
-@pytest.mark.parametrize("row", SYSTEM_ROWS, ids=lambda row: f"{row.system} {row.operation}")
+@pytest.mark.parametrize("row", system_rows(), ids=lambda row: f"{row.system} {row.operation}")
 def test_a_measured_system_costs_its_row(row):
-    choice, family = {"strong_read": "read"}.get(row.kind, row.kind), FAMILIES[row.system]
+    choice, family = {"strong_read": "read"}.get(row.kind, row.kind), families()[row.system]
     given = {choice: row.operation} if choice in family.parameters else {}
     for key, times in {"disk": row.disk_before + row.disk_beside, "apply": row.apply}.items():
         if key in family.parameters:
@@ -627,7 +627,7 @@ def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture
         }  # fmt: skip
         assert row["name"] in run(capsys, "show", "protocols", row["name"])
         for method in ("exact", "milp", "cp-sat", "exhaustive"):
-            family = FAMILIES[row["name"]]
+            family = families()[row["name"]]
             given = {key: 2 for key, one in family.parameters.items() if one.required}
             given |= {"level": "region"} if "level" in given else {}
             given |= {"multi": 2} if family.one_group_only else {}
@@ -681,7 +681,7 @@ def test_the_list_of_protocols_shows_whole_summaries(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     words = run(capsys, "show", "protocols").split()
-    for family in FAMILIES.values():
+    for family in families().values():
         summary = family.summary.split()
         assert any(words[k : k + len(summary)] == summary for k in range(len(words)))
 

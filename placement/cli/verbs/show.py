@@ -261,21 +261,21 @@ _VOTERS = 5
 
 def _run_protocols(args: argparse.Namespace) -> int:
     """Print the list or the description."""
-    from placement.model.protocols import FAMILIES, Protocol
+    from placement.model.protocols import Protocol, families
 
     if args.name is None:
-        told = [{"name": one.name, "summary": one.summary} for one in FAMILIES.values()]
+        told = [{"name": one.name, "summary": one.summary} for one in families().values()]
         rows = [
             (one.name, one.summary + (f" ({', '.join(one.parameters)})" if one.parameters else ""))
-            for one in FAMILIES.values()
+            for one in families().values()
         ]
         return _show_list(args, {"protocols": told}, rows, "protocol", _ASK_PROTOCOLS)
     given: dict[str, float | str] = {}
-    bare = args.name.strip() in FAMILIES
+    bare = args.name.strip() in families()
     if bare:  # a description needs no value for parameters that a user must give
         given = {
             key: "LEVEL" if one.kind == "level" else 2
-            for key, one in FAMILIES[args.name.strip()].parameters.items()
+            for key, one in families()[args.name.strip()].parameters.items()
             if one.required
         }
     protocol = Protocol(args.name, given)

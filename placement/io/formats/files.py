@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -320,7 +319,7 @@ def _need_regular(path: str | os.PathLike[str]) -> None:
 
 
 def _temporary(target: Path) -> Path:
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    return target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
 
 
 def _write_synced(path: Path, data: bytes) -> None:

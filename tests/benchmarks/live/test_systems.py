@@ -11,7 +11,7 @@ from benchmarks.commit_paths.study import Bench
 from benchmarks.commit_paths.systems import SYSTEMS
 from benchmarks.harness.result_files import RESULTS
 from placement.errors import UnsupportedError
-from placement.model.protocols import SYSTEM_ROWS
+from placement.model.protocols import system_rows
 
 SHORT = {"etcd", "postgresql"}  # the others, which start slowly, are `make test-thorough`'s
 
@@ -26,7 +26,7 @@ def test_servers_wait_for_what_their_rows_say(name):
         bench = Bench(system)
     except UnsupportedError as error:
         pytest.skip(str(error))
-    rows = [row for row in SYSTEM_ROWS if row.system == name]
+    rows = [row for row in system_rows() if row.system == name]
     with bench:
         for layout in layouts(system.voters + system.learners):
             if layout.name in ("no slow disk", "all disks 60", "cloud 2"):
@@ -46,7 +46,7 @@ def test_rows_were_guessed_and_measured_and_predict_layouts_that_were_not_fitted
         guessed = {(row["system"], row["operation"]) for row in csv.DictReader(file)}
     found = cases(document)
     assert np.mean([row["good"] for row in found]) >= 0.9  # the misses are explained on the page
-    for row in SYSTEM_ROWS:
+    for row in system_rows():
         assert (row.system, row.operation) in guessed
         assert row.version == document[row.system]["version"]
         mine = [m for m in found if (m["system"], m["operation"]) == (row.system, row.operation)]
