@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 36309,
     "heuristics": 6132,
     "benchmarks": 14379,
-    "tests": 51181,
+    "tests": 51180,
 }
 
 ROOMS = {
@@ -50,7 +50,7 @@ ROOMS = {
     "placement/cli": 6130,
     "placement/contingency": 258,
     "placement/databases": 7439,
-    "placement/datasets": 1052,
+    "placement/datasets": 1050,
     "placement/evaluation": 5064,
     "placement/explore": 2867,
     "placement/feasibility": 661,
@@ -84,7 +84,7 @@ ROOMS = {
     "tests/money": 1644,
     "tests/online": 3888,
     "tests/overtime": 3982,
-    "tests/proof": 2544,
+    "tests/proof": 2543,
     "tests/protocols": 2357,
     "tests/quorumstore": 2219,
     "tests/report": 988,
