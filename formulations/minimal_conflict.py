@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations.cpsat.constraints import budget_terms, diversity
+from formulations.cpsat.leader_model import budget_terms, diversity
 from formulations.enumeration.exhaustive import count_sets
 from formulations.solvers.cpsat import new_solver
 from placement.errors import LimitError, SolverError
@@ -31,15 +31,6 @@ from placement.problem import Problem
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
-
-__all__ = [
-    "Constraint",
-    "Kind",
-    "constraints_of",
-    "explain_infeasible",
-    "keeping",
-    "minimal_conflict",
-]
 
 
 class Kind(Enum):

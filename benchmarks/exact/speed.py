@@ -65,10 +65,9 @@ from benchmarks.harness.result_files import (
 )
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import world
-from formulations.exact.branch_and_bound import SearchLimits, search
+from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
 from formulations.exact.method import METHOD
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.result import SearchReport
 from placement import Instance, Problem
 from placement.errors import SolverError
 from placement.methods.options import Options, Progress

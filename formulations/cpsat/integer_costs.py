@@ -19,18 +19,6 @@ from placement.evaluation.waits.wait_rows import LeaderWait, RoleRow, leader_wai
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = [
-    "LIMIT",
-    "Chain",
-    "Integers",
-    "LeaderCosts",
-    "Waits",
-    "leader_costs",
-    "of_leader_wait",
-    "quorum_waits",
-    "to_integers",
-]
-
 LIMIT = 2.0**53
 """Largest sum of coefficients: far from wrapping (2^63), and every bound is exact as a double."""
 

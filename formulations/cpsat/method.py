@@ -19,18 +19,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.cpsat.constraints import forbid
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
-from formulations.cpsat.leader_model import LeaderModel, build
+from formulations.cpsat.leader_model import LeaderModel, build, forbid
 from formulations.linear.leader_program import beyond_rows
+from formulations.milp.find_start import find_start
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
-from placement.errors import LimitError, PlacementError, SolverError
+from placement.errors import LimitError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods.options import Options, Progress, Setting
-from placement.methods.registry import Method, available, load_method, run
+from placement.methods.registry import Method, available
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
@@ -41,8 +41,6 @@ from placement.support.status import (
     least_bound,
     relative_gap,
 )
-
-__all__ = ["METHOD", "solve"]
 
 
 @dataclass
@@ -153,36 +151,20 @@ _START_SHARE = 0.2  # of the time left, at most, for a first plan; chosen by han
 
 def _start(search: _LeaderByLeader) -> None:
     """Find a configuration to start from: the caller's, a heuristic's, or any feasible one."""
-    options, problem = search.options, search.problem
-    if options.start is not None:
-        search.offer(options.start)
-        return
-    name = str(options.settings["start"])
-    if name == "none":
-        return
-    search.check_time()
-    if name in available():
-        method = load_method(name)
-        if method.refuses(problem) is None:
-            limit = search.seconds_left
-            share = None if limit is None else _START_SHARE * max(limit, 0.0)
-            try:
-                plan = run(method, problem, Options(time_limit=share, seed=options.seed))
-            except PlacementError as error:
-                search.notes.append(f"{name!r} gave nothing to start from: {error}")
-            else:
-                if plan.configuration is not None:
-                    search.offer(plan.configuration)
-                if plan.termination is Termination.INTERRUPTED:
-                    raise KeyboardInterrupt
-                if plan.configuration is not None:
-                    return
-    try:
-        found = find_feasible(problem)
-    except LimitError:
-        return  # the models below decide
-    if found is not None:
-        search.offer(found)
+    options, name = search.options, str(search.options.settings["start"])
+    if options.start is None:
+        if name == "none":
+            return
+        search.check_time()
+    if (left := search.seconds_left) is not None:
+        options = dataclasses.replace(options, time_limit=max(left, 0.0))
+    heuristic = name if name in available() else "none"
+    start = find_start(search.problem, options, heuristic, lambda _: None, _START_SHARE)
+    search.notes += start.notes
+    if start.configuration is not None:
+        search.offer(start.configuration)
+    if start.interrupted:
+        raise KeyboardInterrupt
 
 
 def _solve_leader(search: _LeaderByLeader, costs: LeaderCosts) -> None:

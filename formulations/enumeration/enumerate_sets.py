@@ -26,8 +26,6 @@ from placement.problem import Problem
 from placement.support.checks import IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["Found", "enumerate_sets", "is_better", "solve_measures"]
-
 Found = tuple[float, float, Configuration]
 """Value, second criterion, configuration."""
 

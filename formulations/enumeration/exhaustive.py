@@ -27,8 +27,6 @@ from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["METHOD", "count_sets", "solve"]
-
 
 def count_sets(problem: Problem) -> int:
     """Return the number of replica sets that exhaustive search evaluates."""

@@ -25,8 +25,6 @@ from placement.evaluation.cost_model import cost_model
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["BLOCK", "ReplicaSets", "SetEvaluator", "replica_sets"]
-
 BLOCK = 100_000
 """Sets × clients evaluated at a time: enough to amortise NumPy, few enough for the cache."""
 

@@ -20,8 +20,6 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 
-__all__ = ["METHOD", "solve"]
-
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Enumerate every V ⊆ R of the asked size and every ℓ ∈ V.

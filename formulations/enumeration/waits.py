@@ -22,8 +22,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import IntArray
 
-__all__ = ["solve"]
-
 _BLOCK = 200
 
 

@@ -33,35 +33,271 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel import (
+    Counters,
     Incumbent,
     Kernel,
+    Multipliers,
     QuickBounds,
+    ReferenceLeader,
     RootBounds,
     open_kernel,
 )
 from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_decides, no_plan
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.result import Result, SearchLimits, SearchReport, round_up
-from formulations.exact.search_state import SearchState, Stop
-from formulations.exact.shared_multipliers import Multipliers, ReferenceLeader
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds
 from placement.errors import LimitError, SolverError
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray
-from placement.support.status import Status, Termination, least_bound, status_of
+from placement.support.status import Status, Termination, least_bound, relative_gap, status_of
 
 if TYPE_CHECKING:
     from formulations.exact.certificate_events import Certificate
     from formulations.exact.p_median.relaxation_tree import LinearKernel
 
-__all__ = ["Result", "SearchLimits", "SearchReport", "search"]
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """Limits at which a search stops early.
+
+    Attributes
+    ----------
+    seconds
+        Wall time; +∞: no limit.
+    gap
+        Relative gap between incumbent and bound at which to stop; 0: prove.
+    """
+
+    seconds: float = math.inf
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReport:
+    """A moment of the search: seconds since its start, incumbent and proven lower bound."""
+
+    seconds: float
+    incumbent: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The result of a search: its best configuration and what it proved.
+
+    Attributes
+    ----------
+    core
+        The problem.
+    termination
+        Why the search stopped.
+    configuration
+        The incumbent, with its best voters; None when there is none.
+    proven
+        Proven lower bound on the objective of every feasible configuration; +∞ when infeasible.
+    reports, seconds
+        On the way, and how long it took.
+    counters
+        Nodes, leaves, evaluations of the bound.
+    leader_bounds
+        Proven lower bound, for every leader searched (−1 when no leader matters), of all that its
+        tree has not evaluated.
+    multipliers
+        Multipliers of the active clients by leader, to start a similar search from.
+    certified
+        Builds the certificate, when the search finished and was asked for one; None: there is none.
+    none
+        What shows that there is no configuration, when there is none.
+    """
+
+    core: ReducedProblem
+    termination: Termination
+    configuration: Configuration | None
+    proven: float
+    reports: tuple[SearchReport, ...]
+    seconds: float
+    counters: Counters
+    leader_bounds: Mapping[int, float] = field(default_factory=dict)
+    multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
+    certified: Callable[[], Certificate] | None = None
+    none: NoPlan | None = None
+
+    @cached_property
+    def score(self) -> float:
+        """Objective of the incumbent by the shared evaluator; +∞ when there is none."""
+        return math.inf if self.configuration is None else self.core.score(self.configuration)
+
+    @property
+    def bound(self) -> float:
+        """Proven bound, lowered to the score where rounding put it above."""
+        return min(self.proven, self.score)
+
+    @property
+    def status(self) -> Status:
+        """Status of the incumbent, from score and bound."""
+        return status_of(self.configuration is not None, self.score, self.bound)
+
+    @property
+    def trace(self) -> tuple[SearchReport, ...]:
+        """Reports, in time; incumbents fall, bounds rise."""
+        return (*self.reports, SearchReport(self.seconds, self.score, self.bound))
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """Certificate that re-proves the bound; built when first read, as most plans need none."""
+        return None if self.certified is None else self.certified()
+
+
+def round_up(core: ReducedProblem, bound: float) -> float:
+    """Next multiple of the granularity, when every objective is one."""
+    if not core.granularity or not math.isfinite(bound):
+        return bound
+    return core.granularity * math.ceil(bound / core.granularity)
+
+
+_UNLIMITED = 1e9
+"""Seconds that stand for "no limit" where a kernel asks for a number."""
+
+
+class Stop(Exception):  # noqa: N818 - a limit is no error
+    """The end of a search before its proof; only :meth:`SearchState.check` raises it.
+
+    Parameters
+    ----------
+    termination
+        The limit that was reached.
+    """
+
+    def __init__(self, termination: Termination) -> None:
+        super().__init__(termination)
+        self.termination = termination
+
+
+class SearchState:
+    """The state of a search.
+
+    Parameters
+    ----------
+    core, kernel, limits
+        The problem, the kernel that works on it, and the limits.
+    listen
+        Called with every report.
+    certify
+        Whether to keep the events that re-prove the bound.
+
+    Attributes
+    ----------
+    bounds
+        Proven lower bound by leader.
+    proven
+        The same without the static bounds: what the recorded events prove.
+    multipliers, proofs
+        The last multipliers, and the events, by leader.
+    trace
+        Reports so far.
+    best_bound
+        Greatest bound reported so far.
+    opened
+        The leaders whose trees are open in the kernel; none: they say nothing.
+    rival
+        A kernel that alternates with `kernel` on the same leader; None: there is none.
+    log
+        What was recorded of the trees.
+    """
+
+    def __init__(
+        self,
+        core: ReducedProblem,
+        kernel: Kernel,
+        limits: SearchLimits,
+        listen: Callable[[SearchReport], None] | None,
+        certify: bool,
+    ) -> None:
+        self.core = core
+        self.kernel = kernel
+        self.limits = limits
+        self.listen = listen
+        self.certify = certify
+        self.started = time.perf_counter()
+        leaders: list[int] = core.leaders.tolist()
+        self.bounds = dict(zip(leaders, core.floors.tolist(), strict=True))
+        self.proven: dict[int, float] = {}
+        self.multipliers = Multipliers(core)
+        self.proofs: dict[int, FloatArray] = {}
+        self.trace: list[SearchReport] = []
+        self.best_bound = 0.0
+        self.opened: list[int] = []
+        self.rival: LinearKernel | None = None
+        self.log: FloatArray = np.zeros(0)
+
+    def seconds(self) -> float:
+        """Return the wall time since the start."""
+        return time.perf_counter() - self.started
+
+    def seconds_left(self) -> float:
+        """Return the wall time up to the limit, or many years."""
+        return min(self.limits.seconds - self.seconds(), _UNLIMITED)
+
+    def incumbent(self) -> float:
+        """Return the score of the best configuration so far; +∞: there is none."""
+        found = self.kernel.incumbent()
+        return math.inf if found is None else found.score
+
+    def counters(self) -> Counters:
+        """Return the work of kernel and rival so far."""
+        now = self.kernel.counters()
+        return now if self.rival is None else now.plus(self.rival.counters())
+
+    def bound(self) -> float:
+        """Return the least proven bound over all leaders; it never falls."""
+        if self.opened:
+            proven = self.kernel.tree_bounds(self.opened)
+            if self.rival is not None:
+                proven = np.maximum(proven, self.rival.tree_bounds(self.opened))
+            for leader, bound in zip(self.opened, proven.tolist(), strict=True):
+                self.raise_bound(leader, bound)
+        least = least_bound(*self.bounds.values())
+        self.best_bound = max(self.best_bound, least)
+        return self.best_bound
+
+    def raise_bound(self, leader: int, bound: float) -> None:
+        """Note a proven bound of a leader, when it is greater than the one known."""
+        self.bounds[leader] = max(self.bounds[leader], bound)
+
+    def report_progress(self) -> None:
+        """Add a report to the trace, and give it to the listener, when there is something new."""
+        now, score = self.seconds(), self.incumbent()
+        last = self.trace[-1] if self.trace else None
+        due = last is None or now - last.seconds >= tuning.REPORT_EVERY
+        if not (due or (last is not None and score < last.incumbent)):
+            return
+        report = SearchReport(now, score, min(self.bound(), score))
+        if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):
+            return
+        self.trace.append(report)
+        if self.listen is not None:
+            self.listen(report)
+
+    def check(self) -> None:
+        """Return when the search may go on.
+
+        Raises
+        ------
+        Stop
+            When the time is up, or the gap is as small as was asked for.
+        """
+        if self.seconds_left() <= 0:
+            raise Stop(Termination.TIME_LIMIT)
+        if self.limits.gap > 0 and relative_gap(self.incumbent(), self.bound()) <= self.limits.gap:
+            raise Stop(Termination.GAP_LIMIT)
+
 
 _MOMENT = 0.01
 """Seconds that a kernel gets at least, so that a search without time finds something."""

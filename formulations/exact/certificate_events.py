@@ -197,7 +197,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.exact.shared_multipliers import Multipliers, ReferenceLeader
+from formulations.exact.kernel import Multipliers, ReferenceLeader
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 

@@ -2,39 +2,247 @@
 
 A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders. It
 computes the bounds of :mod:`formulations.exact.certificate_events` and records their events.
+
+A multiplier is about what its client costs. When the leader changes, the relay from the client's
+replica does: the multipliers of a *reference* leader k, with the site s(c) that serves each client
+under it, make multipliers of every leader ℓ, u_c + B_c (d(s(c), ℓ) − d(s(c), k)).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from formulations.exact.kernel_types import (
-    Counters,
-    Incumbent,
-    QuickBounds,
-    RootBounds,
-    case_arrays,
-    family_arrays,
-)
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.shared_multipliers import ReferenceLeader
 from placement.errors import InputError
-from placement.support.checks import FloatArray, IntArray
+from placement.model.site_families import SiteFamily
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "TOLERANCE",
-    "Counters",
-    "Incumbent",
-    "Kernel",
-    "QuickBounds",
-    "RootBounds",
-    "compiled_available",
-    "open_kernel",
-]
+if TYPE_CHECKING:
+    from placement.evaluation.waits.wait_cases import SingleWaits
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceLeader:
+    """Multipliers of a leader that others share.
+
+    Attributes
+    ----------
+    leader
+        Site index.
+    u
+        Multipliers, in ms times operations, shape (active clients,).
+    serving
+        Site that serves each active client, shape (active clients,).
+    """
+
+    leader: int
+    u: FloatArray
+    serving: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, core: ReducedProblem, leader: int, u: FloatArray) -> ReferenceLeader:
+        """Return those of a leader; the kernel finds the sites, and until then it serves all."""
+        return cls(leader, u.copy(), np.full(len(core.active), leader, dtype=np.int32))
+
+    def to_json(self) -> list[object]:
+        """Return leader, multipliers and sites as JSON-like data."""
+        return [self.leader, self.u.tolist(), self.serving.tolist()]
+
+    def under(self, core: ReducedProblem, leader: int) -> FloatArray:
+        """Return the multipliers of another leader, shape (active clients,).
+
+        None is below 0, where it bounds no more than 0 does, or above the cost at the leader.
+        """
+        serving = self.serving.astype(np.intp)
+        moved = core.relays(serving, leader) - core.relays(serving, self.leader)
+        u = np.maximum(self.u + core.relay[core.active] * moved, 0.0)
+        return np.minimum(u, (core.near * core.client_rtt[:, leader])[core.active])
+
+
+class Multipliers(Mapping[int, FloatArray]):
+    """Multipliers by leader: own ones, and shared ones that are worked out when they are read."""
+
+    def __init__(self, core: ReducedProblem, given: Mapping[int, FloatArray] | None = None) -> None:
+        self.core = core
+        self.own: dict[int, FloatArray] = {}
+        self.shared: dict[int, ReferenceLeader] = {}
+        if isinstance(given, Multipliers):
+            self.own, self.shared = dict(given.own), dict(given.shared)
+        elif given is not None:
+            self.own = dict(given)
+
+    def __getitem__(self, leader: int) -> FloatArray:
+        """Return the multipliers of a leader."""
+        if leader in self.shared:
+            return self.shared[leader].under(self.core, leader)
+        return self.own[leader]
+
+    def __setitem__(self, leader: int, u: FloatArray) -> None:
+        """Give a leader multipliers of its own."""
+        self.own[leader] = u
+        self.shared.pop(leader, None)
+
+    def give(self, leaders: Sequence[int], u: Sequence[FloatArray] | FloatArray) -> None:
+        """Give some leaders multipliers of their own, a row for each."""
+        for leader, row in zip(leaders, u, strict=True):
+            self[leader] = row
+
+    def share(self, leader: int, reference: ReferenceLeader) -> None:
+        """Give a leader the multipliers of another one."""
+        self.shared[leader] = reference
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the leaders."""
+        yield from self.own
+        yield from self.shared.keys() - self.own.keys()
+
+    def __len__(self) -> int:
+        """Return the number of leaders."""
+        return len(self.own.keys() | self.shared.keys())
+
+
+FamilyArrays = tuple[int, int, npt.NDArray[np.int32]]
+"""Number of blocks, least number of distinct ones, and the numbers by site and by block."""
+
+
+def family_arrays(families: Sequence[SiteFamily]) -> tuple[FamilyArrays, ...]:
+    """Return families of rules as the compiled kernels take them (``python/read_families.h``)."""
+    return tuple(
+        (
+            len(one.parent),
+            one.distinct,
+            np.array(
+                [*one.innermost, *one.parent, *one.least, *one.most, *one.spread], dtype=np.int32
+            ),
+        )
+        for one in families
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent:
+    """A leader (−1: any) with replicas, and what the kernel computed as its score."""
+
+    score: float
+    leader: int
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The work of a kernel so far.
+
+    Attributes
+    ----------
+    nodes, leaves
+        Of the trees.
+    evaluations
+        Of the bound.
+    cutoff
+        A bound that reaches it closes; +∞ without an incumbent.
+    work
+        Effort of all that, in a unit of about a nanosecond: the same on every run.
+    """
+
+    nodes: int
+    leaves: int
+    evaluations: int
+    cutoff: float
+    work: float = 0.0
+
+    def plus(self, other: Counters) -> Counters:
+        """Return the sums of two counters; the cutoff is this one's."""
+        return Counters(
+            self.nodes + other.nodes,
+            self.leaves + other.leaves,
+            self.evaluations + other.evaluations,
+            self.cutoff,
+            self.work + other.work,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class QuickBounds:
+    """Leaders with multipliers, and the bound of each at these: one evaluation.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, none of them −1; shape (n,), int32.
+    u
+        Multipliers >= 0, shape (n, active clients): cut to what the leader itself would cost.
+    bounds
+        Replaced by the bound of each leader at its multipliers; NaN before, shape (n,).
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    bounds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RootBounds:
+    """The bounds of some leaders at their roots, without branching.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, or −1 alone; shape (n,), int32.
+    u
+        Multipliers, shape (n, active clients): read where `warm`, replaced by the best found.
+    warm
+        Whether to start from `u`, shape (n,).
+    steps, swaps, full
+        As in :meth:`Kernel.bound_root`; all but the first `full` leaders only adapt the incumbent.
+    bounds
+        Replaced by the bound of each leader; NaN before, shape (n,).
+    ends
+        Replaced by the length of the record after each leader, shape (n,), int64.
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    warm: BoolArray
+    steps: int
+    swaps: int
+    full: int
+    bounds: FloatArray
+    ends: npt.NDArray[np.int64]
+
+
+CaseArrays = tuple[int, bool, tuple[tuple[object, ...], ...]]
+
+
+def _bits(flags: BoolArray) -> int:
+    """Return flags as the bits of a number, the first one lowest."""
+    return sum(1 << place for place, flag in enumerate(flags.tolist()) if flag)
+
+
+def case_arrays(cases: SingleWaits, leaders: IntArray) -> CaseArrays:
+    """Return the cases of each wait of some leaders, as `read_cases` of csrc takes them."""
+    waits = tuple(
+        (
+            one.rounds,
+            len(one.near),
+            len(one.least),
+            _bits(one.of_voters),
+            _bits(one.near),
+            len(one.radius),
+            np.ascontiguousarray(one.start, dtype=np.int32),
+            np.ascontiguousarray(one.radius),
+            np.ascontiguousarray(one.scope),
+            np.ascontiguousarray(one.least, dtype=np.int32),
+        )
+        for one in (wait.of_sites(leaders) for wait in cases.waits)
+    )
+    return cases.shorter, cases.nested, waits
+
 
 TOLERANCE = 5e-10
 """A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.kernel_types import family_arrays
+from formulations.exact.kernel import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome
 from placement.contingency.loss_question import LossGoal, LossQuestion
@@ -47,15 +47,6 @@ from placement.proof.enumeration_check import certified_or_named
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Termination, least_bound, relative_gap
-
-__all__ = [
-    "LossKernel",
-    "LossSearch",
-    "MovedClients",
-    "TreeCounters",
-    "refuses_losses",
-    "solve_losses",
-]
 
 _GOALS: Mapping[LossGoal, int] = {"worst": 0, "bounded": 1, "weighted": 2}
 _BIG = 1e299

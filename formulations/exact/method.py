@@ -21,8 +21,7 @@ import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
-from formulations.exact.kernel import Kernel, compiled_available, open_kernel
-from formulations.exact.kernel_types import Counters
+from formulations.exact.kernel import Counters, Kernel, compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired

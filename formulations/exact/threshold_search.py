@@ -54,7 +54,7 @@ from typing import Protocol
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.kernel_types import family_arrays
+from formulations.exact.kernel import family_arrays
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules

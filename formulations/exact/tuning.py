@@ -31,7 +31,7 @@ PREPARE_BOUNDS = 1200
 LONG_STEPS = 300
 """Subgradient steps when it does [p-median 900]."""
 
-# search_state
+# branch_and_bound: reports
 REPORT_EVERY = 0.1
 """Seconds between two reports, when the incumbent does not change."""
 

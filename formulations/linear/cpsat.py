@@ -23,8 +23,6 @@ from placement.problem import Problem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["solve_measures"]
-
 _FINE = 1e10
 """Units of the whole numbers in a threshold, for each term."""
 

@@ -74,8 +74,6 @@ from placement.model.constraints import GroupRule
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Expression", "LeaderCase", "LeaderProgram", "beyond_rows", "least", "led_by_others"]
-
 _MARGIN = 1e-9
 """Relative: what costs more than a threshold by less than this is kept."""
 

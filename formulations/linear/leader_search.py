@@ -50,8 +50,6 @@ from placement.support.status import (
     relative_gap,
 )
 
-__all__ = ["LeaderSearch", "Solver", "solve"]
-
 _ABOVE = 1e-10
 """Relative: limits of programs are above those of the evaluator, so that rounding is safe."""
 

@@ -18,8 +18,6 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray
 
-__all__ = ["solve_measures"]
-
 _SIZE = 1e6
 """Objective of the best plan in a program: far above the tolerances of HiGHS."""
 

@@ -25,18 +25,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.milp.build_steps import OutOfTimeError, stepping
-from formulations.milp.close_on_safe_bounds import close_tree
-from formulations.milp.program_data import ProgramData
-from formulations.milp.program_model import PlacementProgram, build, mass_of
+from formulations.milp.program_data import ProgramData, reduce_terms, static_bound
+from formulations.milp.program_model import (
+    OutOfTimeError,
+    PlacementProgram,
+    build,
+    mass_of,
+    stepping,
+)
 from formulations.milp.recipes import Recipe
-from formulations.milp.reduce_program import reduce_terms, static_bound
 from formulations.solvers.highs import Guard, HighsResult, run_highs
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.safe_bounds import prove_by_branching
 from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
 from placement.errors import LimitError, SolverError
 from placement.evaluation.voter_choice import best_voters
@@ -45,9 +50,88 @@ from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 
-__all__ = ["AGREEMENT", "CuttingRounds", "choose_recipe", "scale_for", "slack"]
+
+@dataclass(frozen=True, slots=True)
+class ClosedTree:
+    """Bound and work of a tree that was closed on safe bounds.
+
+    Attributes
+    ----------
+    bound
+        Safe lower bound of the problem's objective; what is in `better` is excepted.
+    better
+        Configurations found below the value that was to be proven.
+    nodes
+        LPs solved.
+    termination
+        Why the proof is not complete; None when it is, or when something better was found.
+    """
+
+    bound: float
+    better: tuple[Configuration, ...]
+    nodes: int
+    termination: Termination | None
+
+
+def close_tree(
+    problem: Problem,
+    milp: PlacementProgram,
+    program: LinearProgram,
+    value: float,
+    *,
+    deadline: float,
+    report: Callable[[float], None],
+    most: int | None = None,
+) -> ClosedTree:
+    """Prove that no configuration is better than `value`, or find one that is.
+
+    Parameters
+    ----------
+    problem
+        The question; its evaluator judges what the tree ends in.
+    milp, program
+        The model and its matrix. A relaxation of the problem will do.
+    value
+        Objective of the best known configuration.
+    deadline
+        ``time.perf_counter()`` at which to stop.
+    report
+        Called with bounds in units of the problem.
+    most
+        LPs after which to stop; None: no such limit.
+    """
+    target = value * (1 - OPTIMALITY_TOLERANCE / 2)
+    better: list[Configuration] = []
+
+    def judge(values: FloatArray) -> bool:
+        configuration = milp.configuration(program, values)
+        if violations(problem, configuration):
+            return True
+        if objective_value(problem, configuration) >= target:
+            return True
+        better.append(configuration)
+        return False
+
+    proof = prove_by_branching(
+        program,
+        target * milp.scale,
+        judge,
+        deadline=deadline,
+        most=most,
+        report=lambda bound: report(bound / milp.scale),
+    )
+    termination = None
+    if proof.interrupted:
+        termination = Termination.INTERRUPTED
+    elif proof.open and not better:
+        late = time.perf_counter() >= deadline
+        termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
+    bound = proof.bound / milp.scale * (1 - 1e-15)
+    return ClosedTree(bound, tuple(better), proof.nodes, termination)
+
 
 AGREEMENT = 1e-6
 """Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
@@ -114,7 +198,7 @@ class CuttingRounds:
         Why the search ended.
     rest
         Proven lower bound on what other searches are responsible for, see
-        :mod:`formulations.milp.per_leader`; +∞ when this one is alone.
+        :mod:`formulations.milp.method`; +∞ when this one is alone.
     """
 
     problem: Problem

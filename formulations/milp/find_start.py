@@ -14,13 +14,11 @@ from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.status import Termination
 
-__all__ = ["HEURISTICS", "Start", "find_start"]
-
 HEURISTICS = ("local-search", "best-of")
 """Methods asked for a start, the first that is registered and can take the problem."""
 
-_SHARE = 0.1
-"""Share of the time limit that a heuristic may use."""
+SHARE = 0.1
+"""Share of the time limit that a heuristic may use, unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,11 @@ class Start:
 
 
 def find_start(
-    problem: Problem, options: Options, heuristic: str, report: Callable[[float], None]
+    problem: Problem,
+    options: Options,
+    heuristic: str,
+    report: Callable[[float], None],
+    share: float = SHARE,
 ) -> Start:
     """Return the best start found so far.
 
@@ -62,6 +64,8 @@ def find_start(
         name of a registered method.
     report
         Called with the objective of the heuristic's best configuration so far, +∞ without one.
+    share
+        Of the time limit that a heuristic may use.
 
     Notes
     -----
@@ -73,7 +77,7 @@ def find_start(
         return Start(options.start, "given")
     names = HEURISTICS if heuristic == "auto" else () if heuristic == "none" else (heuristic,)
     registered = set(available())
-    limit = None if options.time_limit is None else _SHARE * options.time_limit
+    limit = None if options.time_limit is None else share * options.time_limit
     notes: list[str] = []
     for name in names:
         if heuristic == "auto" and name not in registered:
@@ -93,13 +97,9 @@ def find_start(
         except SolverError as error:
             notes.append(f"no start from {name!r}: {error}")
             continue
-        if plan.configuration is not None:
-            return Start(
-                plan.configuration,
-                name,
-                interrupted=plan.termination is Termination.INTERRUPTED,
-                notes=tuple(notes),
-            )
+        interrupted = plan.termination is Termination.INTERRUPTED
+        if plan.configuration is not None or interrupted:
+            return Start(plan.configuration, name, interrupted=interrupted, notes=tuple(notes))
     try:
         found = find_feasible(problem)
     except LimitError:

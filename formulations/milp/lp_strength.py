@@ -7,15 +7,12 @@ import time
 from dataclasses import dataclass
 
 from formulations.milp.cutting_rounds import scale_for
-from formulations.milp.program_data import program_data
+from formulations.milp.program_data import program_data, reduce_terms
 from formulations.milp.program_model import build, mass_of
 from formulations.milp.recipes import Recipe
-from formulations.milp.reduce_program import reduce_terms
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.statuses import Verdict
 from placement.problem import Problem
-
-__all__ = ["Strength", "strength"]
 
 
 @dataclass(frozen=True, slots=True)

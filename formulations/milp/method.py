@@ -2,20 +2,38 @@
 
 One program with every constraint of the problem, solved whole or leader by leader;
 :mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.cutting_rounds` what
-its bound claims, :mod:`formulations.milp.per_leader` how it is split. Exponential at worst; tens of
-sites in seconds to minutes.
+its bound claims. Exponential at worst; tens of sites in seconds to minutes.
+
+Leader by leader there is one small program for each leader instead of one large one for all.
+Exactly one site leads, so the optimum is the least of the optima over the leaders:
+
+    min over all configurations  =  min over ℓ of  min over the configurations that ℓ leads.
+
+With the leader fixed the product of "c is served here" and "ℓ leads" is no product any more, and
+the quorum wait is a choice among the radii of one site. The relaxation is tight, and the program
+smaller by a factor of |L|. Most leaders need no integer search: the bound of their relaxation
+already reaches the objective of a known configuration. So
+
+1. Every leader whose static bound (:mod:`formulations.milp.program_data`) does not reach it has
+   its relaxation solved, the most promising first. The bound comes from the row duals by weak
+   duality with the rounding errors bounded (:mod:`formulations.solvers.safe_bounds`), not from the
+   solver.
+2. The remaining leaders are solved as integer programs, least bound first, each with the best plan
+   of the others as its cutoff.
+
+At any moment the least bound over the leaders is a proven bound of the problem.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
 from formulations.linear.leader_program import beyond_rows
 from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.find_start import Start, find_start
-from formulations.milp.per_leader import search_per_leader
-from formulations.milp.program_data import program_data
+from formulations.milp.program_data import ProgramData, leader_bounds, program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
 from placement.evaluation.waits.wait_rows import no_rows
@@ -24,9 +42,80 @@ from placement.methods.registry import Method, available, load_method
 from placement.methods.registry import run as run_method
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.status import Status, Termination
+from placement.support.status import Status, Termination, least_bound
 
-__all__ = ["METHOD", "REFEREES", "solve"]
+_ROUNDING = 1e-12
+"""Relative allowance for the sums of the static bounds."""
+
+_ENDS = (Termination.TIME_LIMIT, Termination.INTERRUPTED)
+"""Reasons that end the search of all leaders, not that of one alone."""
+
+
+def search_per_leader(search: CuttingRounds) -> None:
+    """Search the leaders of a problem one by one.
+
+    Parameters
+    ----------
+    search
+        With a configuration to beat. On return, also by an exception, it holds the best
+        configuration, a proven bound and why the search ended.
+
+    Notes
+    -----
+    O(L) programs of O(C·S) columns, of which one is in memory at a time.
+    """
+    bounds = {
+        leader: bound * (1 - _ROUNDING) for leader, bound in leader_bounds(search.terms).items()
+    }
+    integer = 0
+    for stage in (CuttingRounds.relax, CuttingRounds.run_rounds):
+        for leader in sorted(bounds, key=lambda leader: bounds[leader]):
+            _conclude(search, bounds)
+            search.report()
+            rest = least_bound(*(b for other, b in bounds.items() if other != leader))
+            part = dataclasses.replace(
+                search,
+                terms=_led_by(search.terms, leader),
+                bound=bounds[leader],
+                rest=rest,
+                termination=Termination.FINISHED,
+            )
+            if part.settled:
+                continue
+            integer += stage is CuttingRounds.run_rounds
+            try:
+                stage(part)
+            finally:
+                if part.best is not None:
+                    search.offer(part.best)
+                bounds[leader] = max(bounds[leader], part.bound)
+                _conclude(search, bounds)
+            if part.termination in _ENDS:
+                search.termination = part.termination
+                return
+    search.stats["leaders"] = len(bounds)
+    search.stats["leaders_searched"] = integer
+    if not search.settled:
+        search.termination = Termination.WORK_LIMIT
+    elif not search.proven:
+        search.termination = Termination.GAP_LIMIT
+
+
+def _conclude(search: CuttingRounds, bounds: dict[int, float]) -> None:
+    """Raise the bound of the problem to the least over the leaders."""
+    search.bound = max(search.bound, least_bound(*bounds.values(), search.value))
+
+
+def _led_by(terms: ProgramData, leader: int) -> ProgramData:
+    """Terms of the configurations that one site leads."""
+    return dataclasses.replace(
+        terms,
+        leaders=(leader,),
+        radii={(k, ell): waits for (k, ell), waits in terms.radii.items() if ell == leader},
+        direct={leader: terms.direct[leader]},
+        led={key: wait for key, wait in terms.led.items() if key[2] == leader},
+    )
+
 
 REFEREES = ("cp-sat", "exhaustive")
 """Methods that may confirm an infeasibility that the complete search could not decide."""

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from formulations.milp.build_steps import Step, no_step
-from formulations.milp.constraints import (
+from formulations.milp.program_data import ProgramData
+from formulations.milp.program_rows import (
+    Affine,
+    ProgramVariables,
     add_budget,
     add_counts,
     add_diversity,
-    add_leader_prices,
-    add_roles,
-)
-from formulations.milp.latency_rows import (
     add_forwarding,
+    add_leader_prices,
     add_leader_waits,
     add_nearest,
     add_quorum,
+    add_roles,
+    assign,
+    declare,
+    objective,
 )
-from formulations.milp.objective_rows import objective
-from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Nearest, Rows
-from formulations.milp.variables import Affine, ProgramVariables, assign, declare
 from formulations.solvers.linear_program import LinearProgram, compile_program, values_of
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 
-__all__ = ["PlacementProgram", "add_rows", "build", "mass_of"]
+Step = Callable[[], None]
+"""Called between the parts of a program; may raise :class:`OutOfTimeError`."""
+
+
+class OutOfTimeError(Exception):
+    """The time limit passed while a program was built; never leaves the method."""
+
+
+def no_step() -> None:
+    """Do nothing: for programs that are built without a search."""
+
+
+def stepping(report: Callable[[], None], deadline: float) -> Step:
+    """Return a step that reports, then raises OutOfTimeError from the deadline on.
+
+    Parameters
+    ----------
+    report
+        Passes on what the search knows so far.
+    deadline
+        ``time.perf_counter()`` at which to stop; may be infinite.
+    """
+
+    def step() -> None:
+        report()
+        if time.perf_counter() >= deadline:
+            raise OutOfTimeError
+
+    return step
 
 
 @dataclass(frozen=True, eq=False)

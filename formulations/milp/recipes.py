@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-__all__ = ["Forwarding", "Nearest", "Quorum", "Recipe", "Rows"]
-
 
 class Nearest(StrEnum):
     """Linearisation of "c is served by its nearest replica".

@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from math import comb
 
-from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.covering_model import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import compiled_available
 from formulations.quorumstore.enumeration import solve as enumerate_sets
 from formulations.quorumstore.threshold_bisection import solve as bisect

@@ -214,8 +214,8 @@ def solve(
         The key. Goals: ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst
         scenario, and mixtures of two thresholds; any of them with bounds.
     covering
-        :class:`~formulations.quorumstore.covering_solvers.HighsCovering` or
-        :class:`~formulations.quorumstore.covering_solvers.CpSatCovering`.
+        :class:`~formulations.quorumstore.covering_model.HighsCovering` or
+        :class:`~formulations.quorumstore.covering_model.CpSatCovering`.
     time_limit
         Seconds.
 

@@ -20,8 +20,6 @@ from placement.errors import SolverError
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["CpSatResult", "Listener", "new_solver", "run_solver", "solve_in_place"]
-
 Listener = Callable[[list[int] | None, int | None], None]
 """Told the values of the best solution and the bound; None: none so far."""
 

@@ -30,8 +30,6 @@ from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
 from placement.errors import SolverError
 from placement.support.checks import FloatArray
 
-__all__ = ["Guard", "HighsResult", "Relaxation", "run_highs", "solve_linear"]
-
 _POLL = 0.02
 """Seconds between two looks at the clock."""
 

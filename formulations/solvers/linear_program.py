@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Builder", "LinearProgram", "compile_program", "values_of"]
-
 _ROWS_PER_STEP = 1000
 """Rows read between two calls of a step: some 20 ms."""
 

@@ -39,8 +39,6 @@ from formulations.solvers.statuses import Verdict
 from placement.support.checks import FloatArray
 from placement.support.status import least_bound
 
-__all__ = ["BoundProof", "prove_by_branching", "safe_bound"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _REPORT = 0.25
 

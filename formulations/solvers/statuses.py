@@ -12,8 +12,6 @@ from typing import Any
 from placement.errors import SolverError
 from placement.support.status import Termination
 
-__all__ = ["TERMINATIONS", "StopReason", "Verdict", "cpsat_verdict", "highs_verdict"]
-
 
 class Verdict(StrEnum):
     """Reason why a run ended."""

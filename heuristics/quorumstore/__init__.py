@@ -2,11 +2,12 @@
 
 from heuristics.quorumstore.baselines import (
     busiest_sites,
+    coverage_greedy,
     home_and_nearest,
+    local_search,
     random_placement,
     weighted_medians,
 )
-from heuristics.quorumstore.set_search import coverage_greedy, local_search
 
 __all__ = [
     "busiest_sites",

@@ -345,7 +345,7 @@ class MeasureQuestion(MeasureData):
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the texts of the measures, the distributions and the outages."""
-        from placement.tail.document import distributions_document
+        from placement.tail.rtt_distributions import distributions_document
 
         document: dict[str, object] = {
             "minimise": str(self.aim),
@@ -366,7 +366,7 @@ class MeasureQuestion(MeasureData):
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> MeasureQuestion:
         """Return the question that :meth:`document` wrote."""
-        from placement.tail.document import distributions_from
+        from placement.tail.rtt_distributions import distributions_from
 
         tables = document.tables("distributions") if document.has("distributions") else ()
         if len(tables) > 1 and len(tables) != len(instance.intervals):

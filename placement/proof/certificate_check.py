@@ -74,7 +74,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim, MeanQuestion
-from placement.proof.costs.shared_multipliers import SharedMultipliers
+from placement.proof.costs.multipliers import SharedMultipliers
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
 from placement.proof.leader_proof import LeaderProof

@@ -28,7 +28,7 @@ if j did not take them away (:mod:`placement.proof.costs.detours` has the lemma)
 *Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
 a place in a common order of the sites, and D·r is the floor of
 :mod:`placement.evaluation.waits.wait_floors` for the sites of I ∪ F. Where that is too low,
-:mod:`placement.proof.choice.interval_choice` searches the sites near the leader. A complete set of
+:mod:`placement.proof.choice.site_choice` searches the sites near the leader. A complete set of
 replicas waits Σ_k D_k·q_k over its best voters, who are searched.
 
 *More than votes.* Where a leader has other waits than one quorum, its cases take the place of the
@@ -40,7 +40,7 @@ hold what the blocks of a family ask for, the largest over its families.
 which no configuration costs more; a set of replicas costs what it did.
 
 *Shared multipliers.* A proof may close its state with multipliers of another leader, moved along
-(:mod:`placement.proof.costs.shared_multipliers`).
+(:mod:`placement.proof.costs.multipliers`).
 
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
@@ -64,14 +64,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import CertificateError
-from placement.proof.choice.interval_choice import IntervalChoice
-from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.site_choice import IntervalChoice, SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.proof.costs.exact_costs import ExactCosts
-from placement.proof.costs.multipliers import Betas, CostTransfers
+from placement.proof.costs.multipliers import Betas, CostTransfers, SharedMultipliers
 from placement.proof.costs.rounded_costs import RoundedCosts
-from placement.proof.costs.shared_multipliers import SharedMultipliers
 from placement.proof.event_tree import CELLS_PER_STEP, EventTree, State
 from placement.support.checks import FloatArray
 from placement.support.work import Work

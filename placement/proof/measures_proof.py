@@ -69,8 +69,7 @@ from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Scale, finest_bit, integers
 from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State
-from placement.proof.late.late_claim import LateClaim, LateTables, whole_share
-from placement.proof.late.late_losses import LossTables
+from placement.proof.late.late_claim import LateClaim, LateTables, LossTables, whole_share
 from placement.proof.late.late_votes import SHARE_BITS
 from placement.proof.threshold_proof import (
     NO_BETAS,

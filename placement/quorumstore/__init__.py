@@ -15,7 +15,6 @@ from placement.quorumstore.goal import (
     stages,
     tie_order_of_equals,
 )
-from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import (
     SortedSets,
     full_replication_bound,
@@ -31,7 +30,7 @@ from placement.quorumstore.plan import (
     SiteLatency,
     evaluate,
 )
-from placement.quorumstore.problem import QuorumProblem, site_requests
+from placement.quorumstore.problem import QuorumProblem, site_requests, structural_reasons
 from placement.quorumstore.rules import LossScope, Redirect, StoreRules
 from placement.support.lazy import lazy_names
 

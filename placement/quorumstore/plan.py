@@ -12,9 +12,8 @@ import numpy as np
 
 from placement.errors import InputError, SolverError
 from placement.quorumstore.goal import Metrics
-from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
-from placement.quorumstore.problem import QuorumProblem
+from placement.quorumstore.problem import QuorumProblem, structural_reasons
 from placement.quorumstore.refutation_tree import RefutationTree
 from placement.support.checks import LARGEST_WHOLE, elements, instance_of, unique_names, whole
 from placement.support.status import (

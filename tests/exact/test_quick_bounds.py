@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.branch_and_bound import (
+    SearchLimits,
+    SearchReport,
+    SearchState,
+    Stop,
+    search,
+)
+from formulations.exact.certificate_events import ReferenceLeader
 from formulations.exact.kernel import QuickBounds, open_kernel
-from formulations.exact.search_state import SearchState, Stop
-from formulations.exact.shared_multipliers import ReferenceLeader
 from formulations.exact.warm_start import adapt_multipliers
 from placement.support.status import Status, Termination
 from tests.effort import examples

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.certificate_events import Transfers
-from formulations.exact.kernel import (
-    Incumbent,
-    Kernel,
-    compiled_available,
-    open_kernel,
-)
+from formulations.exact.kernel import Incumbent, Kernel, compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from tests.effort import examples
 from tests.exact.rational import Checker

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heuristics import tuning
 from heuristics.local_search import steepest_descent
 from heuristics.local_search.greedy_starts import grow_sets
-from heuristics.local_search.leader_bounds import leader_bounds
+from heuristics.local_search.method import leader_bounds
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import (
     DirectInsertionCosts,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp import build_steps as steps_module
 from formulations.milp import cutting_rounds as search_module
-from formulations.milp import per_leader as apart_module
+from formulations.milp import method as apart_module
 from formulations.milp import program_model as model_module
+from formulations.milp import program_model as steps_module
 from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import StopReason, Verdict

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp.program_data import program_data
+from formulations.milp.program_data import leader_bounds, program_data, reduce_terms, static_bound
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Nearest, Recipe
-from formulations.milp.reduce_program import leader_bounds, reduce_terms, static_bound
 from placement import Configuration, Instance, Operation, Problem, solve
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.plan import objective_value

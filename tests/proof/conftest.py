@@ -3,7 +3,7 @@
 import pytest
 
 from placement.proof.costs import rounded_costs
-from placement.proof.costs.compiled_pairs import compiled_sums
+from placement.proof.costs.cheap_pairs import compiled_sums
 
 
 @pytest.fixture(params=["compiled", "numpy"], scope="module")

@@ -11,7 +11,7 @@ from placement import load, solve
 from placement.evaluation.waits.wait_floors import wait_order
 from placement.model.constraints import Rules
 from placement.problem import Problem
-from placement.proof.choice.interval_choice import IntervalChoice
+from placement.proof.choice.site_choice import IntervalChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.testing.small_worlds import random_instance

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim, finest_bit
 from placement.proof.costs import cheap_pairs
-from placement.proof.costs.compiled_pairs import CompiledPairs
+from placement.proof.costs.cheap_pairs import CompiledPairs
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.multipliers import Betas
 from placement.proof.costs.rounded_costs import RoundedCosts

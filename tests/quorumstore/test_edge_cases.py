@@ -16,9 +16,10 @@ from formulations.quorumstore.covering_model import (
     Cover,
     CoverDemand,
     CoveringModel,
+    CpSatCovering,
+    HighsCovering,
     covering_model,
 )
-from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import CompiledSearch, Enumeration, solve
 from formulations.quorumstore.keys import solve_batch
 from formulations.quorumstore.one_key import place

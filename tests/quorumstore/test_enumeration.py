@@ -15,8 +15,7 @@ import pytest
 
 from formulations.quorumstore import enumeration
 from formulations.quorumstore import threshold_bisection as bisection
-from formulations.quorumstore.covering_model import covering_model
-from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.covering_model import CpSatCovering, HighsCovering, covering_model
 from formulations.quorumstore.enumeration import (
     CompiledSearch,
     CompiledStore,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.covering_model import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import solve, tie_envelope
 from formulations.quorumstore.threshold_bisection import solve as bisect
 from heuristics.quorumstore import (

@@ -21,8 +21,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.certificate_events import EVENTS_OF
-from formulations.exact.kernel import TOLERANCE
-from formulations.exact.kernel_types import Counters, Incumbent
+from formulations.exact.kernel import TOLERANCE, Counters, Incumbent
 from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.checks import BoolArray, FloatArray, IntArray

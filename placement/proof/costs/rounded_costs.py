@@ -33,8 +33,14 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.proof.claim import Claim, Scale, wait_columns
-from placement.proof.costs.cheap_pairs import CheapPairs, PairList, SortedBetas, limits_above
-from placement.proof.costs.compiled_pairs import CompiledPairs, compiled_sums
+from placement.proof.costs.cheap_pairs import (
+    CheapPairs,
+    CompiledPairs,
+    PairList,
+    SortedBetas,
+    compiled_sums,
+    limits_above,
+)
 from placement.proof.costs.detours import Detours
 from placement.proof.costs.multipliers import Betas, CostTransfers
 from placement.support.checks import BoolArray, FloatArray, IntArray
