@@ -8,7 +8,8 @@ It runs with a Python that has the client library of the system alone. Questions
   other, after two that do not count;
 - ``{"fresh": 10, "write": HOST, "near": HOST}``: ms from the acknowledgement of a write until the
   near server shows it, of so many writes;
-- ``{"until": 30, "hosts": [HOST, …]}``: ms until a write succeeds at one of the hosts.
+- ``{"until": 30, "hosts": [HOST, …]}``: ms until a write succeeds at one of the hosts;
+- ``{"port": 5432, "at": HOST}``: whether a host takes connections at a port.
 
 A system is a function: host -> operations by name, each a function of a whole number. ``write``
 stores the number, and ``stale`` returns the number that a server has.
@@ -133,7 +134,7 @@ def etcd(host: str) -> Operations:
     key = base64.b64encode(KEY.encode()).decode()
 
     def ask(path: str, **fields: object) -> Any:
-        wire.request("POST", f"/v3/kv/{path}", json.dumps({"key": key, **fields}))
+        wire.request("POST", f"/v3/{path}", json.dumps(fields))
         answer = wire.getresponse()
         said = json.loads(answer.read())
         if answer.status != 200:
@@ -142,19 +143,17 @@ def etcd(host: str) -> Operations:
 
     def read(**fields: object) -> Callable[[int], int]:
         def run(_: int) -> int:
-            rows = ask("range", **fields).get("kvs")
+            rows = ask("kv/range", key=key, **fields).get("kvs")
             return int(base64.b64decode(rows[0]["value"])) if rows else -1
 
         return run
 
     def write(number: int) -> None:
-        ask("put", value=base64.b64encode(str(number).encode()).decode())
+        ask("kv/put", key=key, value=base64.b64encode(str(number).encode()).decode())
 
     def leader(_: int) -> int:
-        wire.request("POST", "/v3/cluster/member/list", "{}")
-        members = json.loads(wire.getresponse().read())["members"]
-        wire.request("POST", "/v3/maintenance/status", "{}")
-        leads = json.loads(wire.getresponse().read())["leader"]
+        leads = ask("maintenance/status")["leader"]
+        members = ask("cluster/member/list")["members"]
         return next(int(one["name"][1:]) for one in members if one["ID"] == leads)
 
     found = {"write": write, "read": read(), "stale": read(serializable=True)}
@@ -195,15 +194,15 @@ def nats(host: str) -> Operations:
         said = request(f"$JS.API.DIRECT.GET.S.s.{KEY}")
         return int(said) if said.isdigit() else -1
 
-    def admin(_: int) -> str:
-        settings = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "allow_direct": True,
-                    "max_msgs_per_subject": 1}  # fmt: skip
-        return request("$JS.API.STREAM.CREATE.S", json.dumps(settings))
+    def leader(_: int) -> int:
+        said = json.loads(request("$JS.API.STREAM.INFO.S"))
+        if "error" in said:
+            settings = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "allow_direct": True,
+                        "max_msgs_per_subject": 1}  # fmt: skip
+            said = json.loads(request("$JS.API.STREAM.CREATE.S", json.dumps(settings)))
+        return int(said["cluster"]["leader"][1:])
 
-    def info(_: int) -> str:
-        return request("$JS.API.STREAM.INFO.S")
-
-    return {"write": write, "read": read, "stale": stale, "create": admin, "info": info}
+    return {"write": write, "read": read, "stale": stale, "leader": leader}
 
 
 def zookeeper(host: str) -> Operations:
@@ -242,7 +241,7 @@ def rabbitmq(host: str) -> Operations:
     def declare(_: int) -> None:
         channel.queue_declare("q", durable=True, arguments={"x-queue-type": "quorum"})
 
-    return {"write": write, "read": read, "ping": lambda _: None, "declare": declare}
+    return {"write": write, "read": read, "declare": declare}
 
 
 def kafka(host: str) -> Operations:
@@ -386,6 +385,9 @@ def answer(question: dict[str, Any]) -> object:
         return [shown_after(write, read) for _ in range(question["fresh"])]
     if "until" in question:
         return works_again(question["until"], question["hosts"])
+    if "port" in question:
+        socket.create_connection((question["at"], question["port"])).close()
+        return True
     run = operations(question["at"])[question["op"]]
     if "once" in question:
         return run(question["once"])

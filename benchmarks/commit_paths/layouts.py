@@ -18,6 +18,7 @@ SITES = (
     "East US", "West US 2", "North Europe", "Germany West Central", "Brazil South",
     "Southeast Asia", "Japan East", "Australia East", "Central India", "UK South",
 )  # fmt: skip
+VOTERS = 3
 CLIENTS = ("Central US", "West Europe", "Southeast Asia")
 
 

@@ -6,26 +6,24 @@ constants were fitted on one layout (`fitted_constants`), which no table of erro
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.commit_paths.layouts import CLIENTS, Layout, layouts
+from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json, read_rows
+from benchmarks.harness.result_files import Row, read_json, read_rows, save_rows
 from placement import Instance, Operation, Problem
 from placement.evaluation.score import operation_latency
 from placement.model.protocols import SystemRow, system_rows
 
-VOTERS = 3
 GUESSES = Path(__file__).with_name("guesses.csv")
 TABLE = ROOT / "placement/model/systems.csv"
+_TRIPS = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ"}
 
 
 def read_results(folder: Path) -> dict[str, Any]:
@@ -100,16 +98,12 @@ def _drawn(row: SystemRow) -> bool:
 def fit(document: Mapping[str, Any]) -> None:
     """Write versions and fitted constants into the table of systems."""
     constants = fitted_constants(document)
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(TABLE)
     for row in rows:
         key = row["system"], row["operation"]
         if key in constants:
             row |= {"constant": f"{constants[key]:.1f}", "version": document[key[0]]["version"]}
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    save_rows(TABLE, rows)
 
 
 def cases(document: Mapping[str, Any]) -> list[Row]:
@@ -138,38 +132,25 @@ def discordant(rows: Iterable[Row]) -> tuple[int, int]:
     return pairs, wrong
 
 
-def _words(row: SystemRow) -> str:
-    disk = (f"{row.disk_before:g} before" * bool(row.disk_before),
-            f"{row.disk_beside:g} beside" * bool(row.disk_beside))  # fmt: skip
-    path = replace(row, path=replace(row.path, constant=0.0)).under(0.0, 0.0, VOTERS)
-    trips = [f"{name}" for name, n in zip("αβγ", path.trips, strict=True) if n]
-    waits = [wait.replace("leader: quorum of voters", "δ") for wait in path.waits]
-    return " + ".join([*trips, *waits]) + f" ({', '.join(filter(None, disk)) or 'none'})"
-
-
-def _guessed() -> dict[tuple[str, str], str]:
-    paths = {}
-    with GUESSES.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = row["system"], row["operation"]
-            if row["other"]:
-                continue
-            trips = [n for n in ("alpha", "beta", "gamma") if row[n] == "1"]
-            waits = ["δ"] * (row["delta"] == "1")
-            given = row["waits"].replace("majority", str(VOTERS // 2 + 1))
-            waits += [wait.strip() for wait in given.split(";") if wait]
+def _words(path: Path) -> dict[tuple[str, str], str]:
+    """Return the path of each operation of a table in words: trips, waits, flushes."""
+    found = {}
+    for row in read_rows(path):
+        if row["alpha"]:
+            trips = [greek for name, greek in _TRIPS.items() if row[name] == "1"]
+            waits = row["waits"].replace("{majority}", "majority")
+            waits = waits.replace("majority", str(VOTERS // 2 + 1))
+            trips += [wait.strip() for wait in waits.split(";") if wait]
             disk = [f"{flushes} {when}" for when in ("before", "beside")
                     if (flushes := row[f"disk_{when}"]) != "0"]  # fmt: skip
-            greek = {"alpha": "α", "beta": "β", "gamma": "γ"}
-            paths[key] = " + ".join([*(greek[n] for n in trips), *waits]) + (
-                f" ({', '.join(disk) or 'none'})"
-            )
-    return paths
+            words = f"{' + '.join(trips)} ({', '.join(disk) or 'none'})"
+            found[row["system"], row["operation"]] = words
+    return found
 
 
 def report(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the tables of the page by name."""
-    guessed = _guessed()
+    guessed, known = _words(GUESSES), _words(TABLE)
     rows = cases(document)
     terms, errors, rest = [], [], []
     every = [one.name for one in layouts(VOTERS) if one.part == "probe"]
@@ -179,18 +160,19 @@ def report(document: Mapping[str, Any]) -> dict[str, str]:
         for row in (one for one in system_rows() if one.system == system):
             found = {(m["layout"], m["client"]): m["measured"] for m in entry["rows"]
                      if m["part"] == "probe" and m["operation"] == row.operation}  # fmt: skip
+            path = known[system, row.operation]
             guess = guessed.get((system, row.operation), "not guessed")
             terms.append((
                 f"{system} {entry['version'].partition('-')[0]}", row.operation, guess,
-                "as guessed" if _words(row) == guess else _words(row),
+                "as guessed" if path == guess else path,
                 *(f"{found[name, 1]:.0f}" if (name, 1) in found else "" for name in probes),
             ))  # fmt: skip
-            known = [m for m in mine if m["operation"] == row.operation]
-            if known:
-                off = np.array([m["measured"] - m["predicted"] for m in known])
+            tests = [m for m in mine if m["operation"] == row.operation]
+            if tests:
+                off = np.array([m["measured"] - m["predicted"] for m in tests])
                 errors.append((
                     system, row.operation, f"{row.path.constant:.1f}", f"{np.mean(abs(off)):.1f}",
-                    f"{off[np.argmax(abs(off))]:+.1f}", f"{sum(m['good'] for m in known)}",
+                    f"{off[np.argmax(abs(off))]:+.1f}", f"{sum(m['good'] for m in tests)}",
                 ))  # fmt: skip
         stale = [m for m in entry["rows"] if m["part"] == "staleness"]
         lost = [m for m in entry["rows"] if m["part"] == "loss"]

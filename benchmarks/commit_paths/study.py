@@ -22,13 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from benchmarks.commit_paths.layouts import CLIENTS, Layout, layouts
+from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
 from benchmarks.commit_paths.report import fit, read_results, report
 from benchmarks.commit_paths.systems import SYSTEMS, System
 from benchmarks.harness import machine
@@ -44,27 +44,25 @@ from benchmarks.harness.result_files import (
 )
 from benchmarks.harness.study import Study
 from benchmarks.live.emulated_wan import EmulatedWan
-from benchmarks.live.programs import Processes, answer, asked, awaited, c_program, python_with
+from benchmarks.live.programs import Processes, answer, awaited, c_program, python_with
 from placement.errors import UnsupportedError
 from placement.model.protocols import system_rows
 
 _SLOW = ROOT / "benchmarks/live/csrc/slowdisk.c"
 
 
-class Bench:
+class Bench(Processes):
     """Running servers of a system and one client of each place, as a context."""
 
-    def __init__(self, system: type[System]) -> None:
-        self.version = system.version()
-        servers = system.voters + system.learners
-        self.names = [*map(str, range(servers)), *(f"c{i}" for i in range(len(CLIENTS)))]
+    def __init__(self, system: System) -> None:
+        super().__init__()
+        self.system, self.version = system, system.version()
+        self.names = [*map(str, range(system.servers)), *(f"c{i}" for i in range(len(CLIENTS)))]
         self.wan = EmulatedWan(self.names, np.ones((len(self.names),) * 2))
-        self.processes = Processes()
-        self.kind = system
         self.rows = [row for row in system_rows() if row.system == system.name]
         self.leader = 0
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Self:
         self.wan.__enter__()
         self.folder = Path(tempfile.mkdtemp(prefix="commits-"))
         self.folder.chmod(0o755)
@@ -76,84 +74,62 @@ class Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.processes.stop_all()
+        self.stop_all()
         self.wan.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self) -> None:
-        servers = self.names[: -len(CLIENTS)]
-        self.hosts = [self.wan.address(name) for name in servers]
-        self.running: dict[int, subprocess.Popen[bytes]] = {}
-        self.slow(dict.fromkeys(range(len(servers)), 0))
-        self.system = self.kind(self.hosts, self.folder, self)
-        self.system.start()
+        system = self.system
+        self.hosts = [self.wan.address(str(number)) for number in range(system.servers)]
+        self.servers: list[subprocess.Popen[bytes]] = []
+        self.slow(dict.fromkeys(range(system.servers), 0))
         python = sys.executable
-        if self.kind.requirements:
-            python = str(python_with(self.kind.name, *self.kind.requirements))
-        program = Path(__file__).with_name("client.py")
+        if system.requirements:
+            python = str(python_with(system.name, *system.requirements))
+        client = (python, str(Path(__file__).with_name("client.py")), system.client or system.name)
         self.clients = [
-            self.processes.talk(
-                [*self.wan.inside(f"c{i}"), python, program, self.kind.client, str(i)]
-            )
-            for i in range(len(CLIENTS))
+            self.talk([*self.wan.inside(f"c{i}"), *client, str(i)]) for i in range(len(CLIENTS))
         ]
+        system.start(self)
+        self.leader = self.awaited(lambda: system.leader(self))
 
-        def ask(server: int, operation: str, number: int) -> Any:
-            return self.ask(0, op=operation, at=self.hosts[server], once=number)
+    def awaited(self, ask: Callable[[], int]) -> int:
+        """Return an answer, asked again for as long as there is none."""
 
-        def led() -> int | str:
+        def tried() -> int | str:
             try:
-                return self.system.leader(ask)
+                return ask()
             except (AssertionError, ValueError, KeyError) as error:
                 return f"{type(error).__name__}: {error}"
 
-        found = awaited(led, lambda leader: isinstance(leader, int), 120, 1)
+        found = awaited(tried, lambda answer: isinstance(answer, int), 120, 1)
         assert isinstance(found, int)
-        self.leader = found
-
-    def launch(
-        self,
-        number: int,
-        command: Sequence[str | Path],
-        *,
-        account: str = "",
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        """Start a server at its node, with its own disk; else as `Processes.start` does."""
-        self.running[number] = self.processes.start(
-            [c_program(_SLOW), self.folder / f"disk{number}", *command],
-            self.folder / f"log{number}",
-            inside=self.wan.inside(str(number)),
-            account=account,
-            environment=environment,
-        )
-
-    def inside(self, name: str) -> Sequence[str]:
-        """Return the words before a command that run it at a node."""
-        return self.wan.inside(name)
-
-    def talk(self, command: Sequence[str | Path]) -> subprocess.Popen[str]:
-        """Start a program that answers questions."""
-        return self.processes.talk(command)
+        return found
 
     def start(
-        self, command: Sequence[str | Path], log: Path, *, inside: Sequence[str] = ()
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        inside: Sequence[str] = (),
+        account: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start the next server, as :meth:`benchmarks.live.programs.Processes.start` does."""
-        del log, inside
-        self.launch(len(self.running), command)
-        return self.running[len(self.running) - 1]
+        """Start the next server, with its own disk; else as `Processes.start` does."""
+        slow = [c_program(_SLOW), self.folder / f"disk{len(self.servers)}", *command]
+        server = super().start(slow, log, inside=inside, account=account, environment=environment)
+        self.servers.append(server)
+        return server
 
     def slow(self, disks: Mapping[int, float]) -> None:
         """Let the flushes of servers take so many ms longer."""
         for number, ms in disks.items():
-            with (self.folder / f"disk{number}").open("r+b" if self.running else "wb") as file:
+            with (self.folder / f"disk{number}").open("r+b" if self.servers else "wb") as file:
                 file.write(struct.pack("=i", round(ms * 1000)))
 
     def ask(self, client: int, **question: Any) -> Any:
         """Return a client's answer."""
-        asked(self.clients[client], question)
-        said = answer(self.clients[client])
+        said = answer(self.clients[client], question)
         assert "ok" in said, (question, said)
         return said["ok"]
 
@@ -192,7 +168,7 @@ class Bench:
                 drawn = any(wait.startswith("0.") for wait in row.path.waits)  # by the servers
                 times, pause = (count * 3, 0) if drawn else (count, layout.pause)
                 if row.kind == "write" and layout.part != "probe":
-                    pause = max(pause, self.kind.pause)
+                    pause = max(pause, self.system.pause)
                 values = self.ask(
                     client, op=name, at=self.hosts[place[at]], count=times, pause=pause
                 )
@@ -206,7 +182,7 @@ class Bench:
         """Return a row of results: ms that were measured, the lower and the higher of them."""
         names = ("measured", "low", "high")
         figures = {name: round(one, 2) for name, one in zip(names, ms, strict=True)}
-        return {"system": self.kind.name, "part": part or layout.part, "layout": layout.name,
+        return {"system": self.system.name, "part": part or layout.part, "layout": layout.name,
                 "operation": operation, "client": client, **figures, "n": n}  # fmt: skip
 
     def others(self, layout: Layout) -> Iterator[Row]:
@@ -214,15 +190,15 @@ class Bench:
         self.lay(layout)
         place = self.order()
         if "stale" in [row.operation for row in self.rows]:
-            for turn, client in ((1, 1), (3, 0))[: 1 + self.kind.learners]:
+            for turn, client in ((1, 1), (3, 0))[: 1 + self.system.learners]:
                 write, near = self.hosts[self.leader], self.hosts[place[turn]]
                 values = self.ask(client, fresh=12, write=write, near=near)
                 late = np.array(values) + float(layout.clients[client][turn]) / 2
                 figures = (float(np.median(late)), float(late.min()), float(late.max()))
                 yield self.row(layout, "stale", turn, len(late), *figures, part="staleness")
-        if self.kind.elects:
-            self.processes.stop(self.running.pop(self.leader))
-            rest = [self.hosts[i] for i in place[1 : self.kind.voters]]
+        if self.system.elects:
+            self.stop(self.servers[self.leader])
+            rest = [self.hosts[i] for i in place[1:VOTERS]]
             ms = self.ask(2, until=120, hosts=rest)
             yield self.row(layout, "write", 2, 1, ms, ms, ms, part="loss")
 
@@ -233,17 +209,17 @@ def _run(asked: argparse.Namespace) -> int:
         return 0
     code = 0
     for name in asked.system:
-        kind = SYSTEMS[name]
+        system = SYSTEMS[name]
         try:
-            version = kind.version()
+            version = system.version()
         except UnsupportedError as error:
-            print(f"{name}: not measured: {error} (package {kind.package})", file=sys.stderr)
+            print(f"{name}: not measured: {error} (package {system.package})", file=sys.stderr)
             code = 1
             continue
         entry: Row = {
             "version": version,
-            "package": kind.package,
-            "servers": kind.voters + kind.learners,
+            "package": system.package,
+            "servers": system.servers,
             "machine": machine.sentence(machine.describe(["numpy"])),
             "command": f"python -m benchmarks run commit_paths --system {name}",
         }
@@ -257,7 +233,7 @@ def _run(asked: argparse.Namespace) -> int:
         if not (todo or rest):
             continue
         count = 4 if asked.quick else 9
-        with Bench(kind) as bench:
+        with Bench(system) as bench:
             for layout in todo:
                 rows = _kept(rows, entry, bench.measured(layout, count), asked)
             if rest:

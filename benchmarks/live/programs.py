@@ -79,31 +79,58 @@ def c_program(source: Path) -> Path:
     )
 
 
-def go_program(folder: Path, *options: str) -> Path:
-    """Return the program of a folder, built with options unless its sources were built before.
+_SOURCES = {
+    "go.mod": ("go.mod", "go.sum", "main.go"),
+    "Cargo.toml": ("Cargo.toml", "main.rs"),
+    "pom.xml": ("pom.xml",),
+}
+"""File that says how a folder is built -> files that it is built from."""
+
+
+def built(folder: Path, *options: str) -> Path:
+    """Return what a folder makes, unless it was made before; the options are Go's.
+
+    That is a program of Go (``go.mod``) or of Rust (``Cargo.toml``), or the class path of the Java
+    packages of a ``pom.xml``.
 
     Raises
     ------
     UnsupportedError
-        Without Go, or when the program cannot be built.
+        Without the tools of the language, or when they fail, a download for example.
     """
-    build = ("go", "build", "-mod=readonly", *options, "-o")
-    return _cached(
-        folder.name,
-        b"".join((folder / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")),
-        lambda part: _carried_out(folder.name, *build, part, ".", cwd=folder),
-    )
+    kind = next(name for name in _SOURCES if (folder / name).exists())
+
+    def make(part: Path) -> None:
+        commands: dict[str, tuple[str | Path, ...]] = {
+            "go.mod": ("go", "build", "-mod=readonly", *options, "-o", part, "."),
+            "Cargo.toml": ("cargo", "build", "--quiet", "--release", "--target-dir", part),
+            "pom.xml": ("mvn", "-q", "-B", "dependency:copy-dependencies",
+                        f"-DoutputDirectory={part}"),
+        }  # fmt: skip
+        _carried_out(folder.name, *commands[kind], cwd=folder)
+
+    if kind == "pom.xml" and shutil.which("java") is None:
+        raise UnsupportedError("no java on the path")
+    sources = b"".join((folder / name).read_bytes() for name in _SOURCES[kind])
+    target = _cached(folder.name, sources, make)
+    inside = {"go.mod": "", "Cargo.toml": f"release/{folder.name}", "pom.xml": "*"}
+    return target / inside[kind]
 
 
-def cargo_program(folder: Path) -> Path:
-    """Return the program of a Rust package as :func:`go_program` returns one of Go."""
-    build = ("cargo", "build", "--quiet", "--release", "--target-dir")
-    target = _cached(
-        folder.name,
-        b"".join((folder / name).read_bytes() for name in ("Cargo.toml", "main.rs")),
-        lambda part: _carried_out(folder.name, *build, part, cwd=folder),
-    )
-    return target / "release" / folder.name
+def installed(package: str, name: str, pattern: str = "") -> Path:
+    """Return a program of a Debian package: the last path of a pattern, or what the path has.
+
+    Raises
+    ------
+    UnsupportedError
+        When it is not installed.
+    """
+    found = sorted(Path("/").glob(pattern)) if pattern else []
+    if found:
+        return found[-1]
+    if (path := shutil.which(name)) is not None:
+        return Path(path)
+    raise UnsupportedError(f"{name} is not installed: the Debian package {package} has it")
 
 
 def debian_programs(package: str, *names: str) -> list[Path]:
@@ -129,26 +156,6 @@ def debian_programs(package: str, *names: str) -> list[Path]:
 
     folder = _cached(f"debian-{package}", package.encode(), unpack)
     return [folder / "usr" / "bin" / name for name in names]
-
-
-def java_classpath(folder: Path) -> str:
-    """Return the class path of the packages in a folder's ``pom.xml``, downloaded once.
-
-    Raises
-    ------
-    UnsupportedError
-        Without Java and Maven, or when the download fails.
-    """
-    source = folder / "pom.xml"
-    copy = ("mvn", "-q", "-B", "-f", source, "dependency:copy-dependencies")
-    if shutil.which("java") is None:
-        raise UnsupportedError("no java on the path")
-    target = _cached(
-        folder.name,
-        source.read_bytes(),
-        lambda part: _carried_out(folder.name, *copy, f"-DoutputDirectory={part}"),
-    )
-    return f"{target}/*"
 
 
 def python_with(name: str, *requirements: str) -> Path:
@@ -207,22 +214,6 @@ def awaited(
             return answer
         assert time.monotonic() < end, answer
         time.sleep(every)
-
-
-def postgresql_programs() -> Path:
-    """Return the folder of the newest server.
-
-    Raises
-    ------
-    UnsupportedError
-        When no server is installed.
-    """
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[4])
-    if found:
-        return found[-1].parent
-    if (initdb := shutil.which("initdb")) is not None:
-        return Path(initdb).resolve().parent
-    raise UnsupportedError("no PostgreSQL server (initdb) is installed")
 
 
 def postgresql_account() -> str:
@@ -381,21 +372,12 @@ class Servers:
         return None
 
 
-def server_name(site: str) -> str:
-    """Return the name of the server at a site, without spaces."""
-    return "n-" + site.replace(" ", "-")
-
-
-def asked(process: subprocess.Popen[str], question: object) -> None:
-    """Send a question as a line of JSON to a program of :meth:`Processes.talk`."""
+def answer(process: subprocess.Popen[str], question: object) -> Any:
+    """Return the answer of a program of :meth:`Processes.talk`; both are lines of JSON."""
     assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write(json.dumps(question) + "\n")
     process.stdin.flush()
-
-
-def answer(process: subprocess.Popen[str]) -> Any:
-    """Return the next answer of a program, a line of JSON."""
-    assert process.stdout is not None
     line = process.stdout.readline()
     assert line, "a client ended before it answered"
     return json.loads(line)

@@ -211,16 +211,17 @@ def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
     monkeypatch, tmp_path
 ):
     begun, version, row = [], "1", Bench.row
-    kind = SimpleNamespace(name="fake", package="p", voters=3, learners=0, version=lambda: version)
+    system = SimpleNamespace(name="fake", package="p", servers=3, version=lambda: version)
 
     def measured(layout, count, part=""):
         begun.append(part or layout.name)
-        yield row(SimpleNamespace(kind=kind), layout, "write", 0, count, 1.0, 1.0, 1.0, part=part)
+        fake = SimpleNamespace(system=system)
+        yield row(fake, layout, "write", 0, count, 1.0, 1.0, 1.0, part=part)
         if len(begun) == 3:
             raise KeyboardInterrupt
 
     bench = SimpleNamespace(measured=measured, others=lambda one: measured(one, 1, "loss"))
-    monkeypatch.setattr(study, "SYSTEMS", {"fake": kind})
+    monkeypatch.setattr(study, "SYSTEMS", {"fake": system})
     monkeypatch.setattr(study, "Bench", lambda _: nullcontext(bench))
 
     def run():
@@ -247,7 +248,7 @@ def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
 
 @pytest.mark.parametrize("name", ["redis", "postgresql", "rabbitmq"])
 def test_a_system_that_is_not_installed_names_its_package(name, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(systems.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr("pathlib.Path.glob", lambda *_: iter(()))
     assert main(["run", "commit_paths", "--system", name, "--results", str(tmp_path)]) == 1
     said = capsys.readouterr().err

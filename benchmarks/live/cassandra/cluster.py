@@ -12,9 +12,8 @@ from benchmarks.live.programs import (
     Processes,
     Servers,
     answer,
-    asked,
     awaited,
-    java_classpath,
+    built,
     python_with,
 )
 
@@ -73,9 +72,8 @@ def cassandra_programs() -> tuple[str, Path]:
     UnsupportedError
         Without Java or Maven, or when the packages cannot be downloaded.
     """
-    return java_classpath(Path(__file__).parent), python_with(
-        "cassandra", "cassandra-driver==3.30.1"
-    )
+    classpath = str(built(Path(__file__).parent))
+    return classpath, python_with("cassandra", "cassandra-driver==3.30.1")
 
 
 class CassandraCluster(Servers):
@@ -159,8 +157,7 @@ class CassandraCluster(Servers):
     def ask(self, name: str = "", **question: Any) -> dict[str, Any]:
         """Return the client's answer to a question, asked at a server (by default the first)."""
         address = self.nodes[name or self._first][1]
-        asked(self._client, {**question, "contact": [address, PORT]})
-        found: dict[str, Any] = answer(self._client)
+        found: dict[str, Any] = answer(self._client, {**question, "contact": [address, PORT]})
         return found
 
     def run(self, cql: str, level: str = "ONE", name: str = "") -> list[list[str]]:

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited, server_name
+from benchmarks.live.programs import Processes, Servers, awaited
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import Request, Script, read_deployment
 
 _SYSTEM = load_system("etcd")
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """URLs of a server: for its peers, and for clients.
-
-    Attributes
-    ----------
-    peer, client
-        Where others reach it.
-    """
-
-    peer: str
-    client: str
 
 
 class EtcdCluster(Servers):
@@ -36,7 +21,7 @@ class EtcdCluster(Servers):
     program
         etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
     addresses
-        Site -> URLs of its server.
+        Site -> URLs of its server, for its peers and for clients.
     folder, processes
         As :class:`benchmarks.live.programs.Servers` takes them.
     """
@@ -45,7 +30,7 @@ class EtcdCluster(Servers):
         self,
         program: Path,
         folder: Path,
-        addresses: Mapping[str, Address],
+        addresses: Mapping[str, tuple[str, str]],
         processes: Processes,
     ) -> None:
         super().__init__(folder, processes)
@@ -58,21 +43,24 @@ class EtcdCluster(Servers):
         self.localities = Localities(
             tuple(addresses),
             tuple(
-                Locality(self.name(site), site, {"peer_url": one.peer, "client_url": one.client})
-                for site, one in addresses.items()
+                Locality(self.name(site), site, {"peer_url": peer, "client_url": client})
+                for site, (peer, client) in addresses.items()
             ),
         )
 
-    name = staticmethod(server_name)
+    @staticmethod
+    def name(site: str) -> str:
+        """Return the name of the server at a site, without spaces."""
+        return "n-" + site.replace(" ", "-")
 
     def url(self, site: str) -> str:
         """Return the URL for clients of the server at a site."""
-        return self._address[self.name(site)].client
+        return self._address[self.name(site)][1]
 
     @property
     def urls(self) -> list[str]:
         """URLs for clients of all servers that run."""
-        return [self._address[name].client for name in self.alive()]
+        return [self._address[name][1] for name in self.alive()]
 
     def request(self) -> Request:
         """Return the request of an export for the servers of the cluster."""
@@ -133,12 +121,12 @@ class EtcdCluster(Servers):
         old = self.running.pop(name, None)  # a member that was removed stops by itself
         if old is not None:
             old.wait(20)
-        address = self._address[name]
+        peer, client = self._address[name]
         self._arguments[name] = [
             *arguments,
             f"--data-dir={self.folder}/data{self._starts}",
-            f"--listen-peer-urls={address.peer}",
-            f"--listen-client-urls={address.client}",
+            f"--listen-peer-urls={peer}",
+            f"--listen-client-urls={client}",
             "--unsafe-no-fsync",
             "--max-learners=1",
         ]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited, java_classpath
+from benchmarks.live.programs import Processes, Servers, awaited, built
 from placement.databases import Deployment, Localities, load_system
 from placement.databases.system import Request, read_deployment, write_deployment
 
@@ -34,7 +34,7 @@ def zookeeper_classpath() -> str:
     UnsupportedError
         Without Java or Maven, or when the packages cannot be downloaded.
     """
-    return java_classpath(Path(__file__).parent)
+    return str(built(Path(__file__).parent))
 
 
 class ZooKeeperEnsemble(Servers):

@@ -28,7 +28,7 @@ def test_servers_wait_for_what_their_rows_say(name):
         pytest.skip(str(error))
     rows = [row for row in system_rows() if row.system == name]
     with bench:
-        for layout in layouts(system.voters + system.learners):
+        for layout in layouts(system.servers):
             if layout.name in ("no slow disk", "all disks 60", "cloud 2"):
                 model = predicted(rows, layout)  # `verified` is an upper bound for hashicorp/raft
                 off = [

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.live.etcd.cluster import Address, EtcdCluster
+from benchmarks.live.etcd.cluster import EtcdCluster
 from benchmarks.live.programs import Processes
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
@@ -21,7 +21,7 @@ THEN = Deployment.of("x", dict.fromkeys("bcdeg", 1), {"a": 1}, leaders=("g", "b"
 @pytest.fixture
 def cluster(tmp_path):
     addresses = {
-        site: Address(f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}")
+        site: (f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}")
         for site in SITES
     }
     with Processes() as processes:

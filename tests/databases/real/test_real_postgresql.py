@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live.programs import postgresql_account, postgresql_programs
+from benchmarks.live.programs import installed, postgresql_account
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import awaited, free_port, or_skip
@@ -27,7 +27,9 @@ class Servers:
     """A primary and its standbys in a temporary folder, stopped whatever happens."""
 
     def __init__(self, folder):
-        self.bin, self.folder = or_skip(postgresql_programs)(), folder
+        pattern = "usr/lib/postgresql/*/bin/initdb"
+        self.bin = or_skip(installed)("postgresql", "initdb", pattern).resolve().parent
+        self.folder = folder
         self.user = or_skip(postgresql_account)() or None
         self.ports = {name: free_port() for name in NAMES}
         self.started = []

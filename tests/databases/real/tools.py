@@ -50,13 +50,13 @@ python_with = or_skip(programs.python_with)
 @or_skip
 def go_program(name: str, *options: str) -> Path:
     """Return the program of a folder beside this file."""
-    return programs.go_program(HERE / name, *options)
+    return programs.built(HERE / name, *options)
 
 
 @or_skip
 def etcd_program() -> Path:
     """Return etcd, which is etcdctl and a measuring client too."""
-    return programs.go_program(programs.ETCD)
+    return programs.built(programs.ETCD)
 
 
 def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:
