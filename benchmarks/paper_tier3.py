@@ -156,7 +156,7 @@ def pivot(lines: Lines, across: str, methods: Sequence[str]) -> str:
     columns = sorted({line[across] for line in lines}, key=lambda x: float(str(x).split()[0]))
     columns = columns[1::2] if len(columns) > 5 else columns
     rows: list[list[object]] = []
-    for mine in grouped(map(dict, lines), "clients", "sigma"):
+    for mine in grouped(lines, "clients", "sigma"):
         inside = {line[across]: line for line in mine}
         for method in methods:
             numbers = [f"{inside[x][method]:.1f}" if x in inside else "–" for x in columns]
@@ -206,7 +206,7 @@ def draw(folder: Path) -> None:
     for figure, (across, methods, x, y) in AXES.items():
         lines = _shown(figure, read_json(RESULTS / "paper_tier3.json")[f"figure {figure}"]["table"])
         panels = []
-        for mine in grouped(map(dict, lines), "clients", "sigma"):
+        for mine in grouped(lines, "clients", "sigma"):
             shown: dict[str, Any] = {
                 method: ([line[across] for line in mine], [line[method] for line in mine],
                          {"marker": "."})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from placement.errors import InputError
 
 Row: TypeAlias = dict[str, Any]
+_Row = TypeVar("_Row", bound=Mapping[str, Any])
 
 _TABLE = re.compile(
     r"(?P<begin><!-- begin (?P<name>[^>]+?) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.DOTALL
@@ -33,17 +35,52 @@ def markdown_table(
     return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
+def row_table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as Markdown.
+
+    Parameters
+    ----------
+    heads, cells
+        Names of the columns, and format of each cell with names of `rows`; bars stand between.
+    rows
+        Values by name.
+    """
+    body = (cells.format_map(row).split("|") for row in rows)
+    return markdown_table(
+        [head.strip() for head in heads.split("|")], ([c.strip() for c in line] for line in body)
+    )
+
+
 def lines_table(lines: Sequence[Mapping[str, object]]) -> str:
     """Return lines, each heading -> cell, as Markdown; no lines are an empty text."""
     return markdown_table(list(lines[0]), (line.values() for line in lines)) if lines else ""
 
 
-def grouped(rows: Iterable[Row], *keys: str) -> list[list[Row]]:
+def grouped(rows: Iterable[_Row], *keys: str) -> list[list[_Row]]:
     """Return the rows with the same values of some columns together, in the order of the rows."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[_Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return list(groups.values())
+
+
+def averaged(rows: Iterable[Mapping[str, Any]], *keys: str) -> list[Row]:
+    """Return a row for each group of :func:`grouped`: means of its numbers, else its first cells.
+
+    A column that only some rows have is averaged over these.
+    """
+    found = []
+    for group in grouped(rows, *keys):
+        cells: dict[str, list[Any]] = {}
+        for name, cell in ((name, cell) for row in group for name, cell in row.items()):
+            cells.setdefault(name, []).append(cell)
+        found.append({
+            name: statistics.fmean(column)
+            if name not in keys and all(isinstance(cell, int | float) for cell in column)
+            else column[0]
+            for name, column in cells.items()
+        })  # fmt: skip
+    return found
 
 
 def tables_of(page: str) -> dict[str, str]:

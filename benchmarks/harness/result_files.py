@@ -9,11 +9,14 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchmarks.harness.machine import ROOT, describe
 from placement.errors import InputError
 from placement.io.formats.files import write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row: TypeAlias = dict[str, Any]
 """Row of a table of results: name of the column -> cell, a text where it was read from a CSV."""
@@ -69,6 +72,19 @@ def existing_rows(path: Path) -> list[Row]:
     if not rows:
         raise InputError("no results to report", source=str(path), expected="a run of the study")
     return rows
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """Return the table of :func:`existing_rows` with numbers as numbers."""
+    import pandas as pd
+
+    existing_rows(path)
+    return pd.read_csv(path)
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Return the rows of a table."""
+    return [{str(name): cell for name, cell in row.items()} for row in frame.to_dict("records")]
 
 
 def read_json(path: Path) -> dict[str, Any]:

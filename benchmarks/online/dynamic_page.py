@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped
+from benchmarks.harness.doc_pages import averaged, markdown_table, row_table
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import read_json, read_rows
 from benchmarks.online.dynamic import EXPERIMENTS, LATENCY, MECHANISM, OTHER_KEYS, K
-from benchmarks.online.tables import Rows, mean, pick, span, table
+from benchmarks.online.tables import Rows, mean, pick, span
 
 
 def tables() -> dict[str, str]:
@@ -35,12 +35,6 @@ def tables() -> dict[str, str]:
     return found
 
 
-def _above(rows: Rows, name: str, form: str = ".1f", *, worst: bool = False) -> str:
-    """Mean per cent above the optimum; of the worse round of a cycle of two."""
-    values = [(_worst(row) if worst else row[name]) / row["optimum"] - 1 for row in rows]
-    return f"{100 * np.mean(values):{form}}"
-
-
 def _worst(row: Mapping[str, Any]) -> float:
     """Cost in the worse round of a cycle of two; the mean where votes settle."""
     average, last = float(row["votes"]), float(row["votes_last"])
@@ -50,56 +44,46 @@ def _worst(row: Mapping[str, Any]) -> float:
 def _placements(rows: Rows) -> str:
     solved = [r for r in rows if r["relaxation"] is not None]
     tight = sum(abs(r["relaxation"] / r["optimum"] - 1) < 1e-9 for r in solved)
-    gaps = table(
-        grouped(map(dict, rows), "geography", "objects", "k", "correlation"),
-        ("sites", lambda mine: mine[0]["geography"]),
-        ("objects, k", lambda mine: f"{mine[0]['objects']}, {mine[0]['k']}"),
-        ("corr.", lambda mine: f"{mine[0]['correlation']:g}"),
-        ("optimum, ms", lambda mine: f"{mean(mine, 'optimum'):.2f}"),
-        ("votes", lambda mine: _above(mine, "votes")),
-        ("worse round", lambda mine: _above(mine, "", worst=True)),
-        ("saved", lambda mine: _above(mine, "saved")),
-        ("local", lambda mine: _above(mine, "local")),
-        ("greedy", lambda mine: _above(mine, "greedy", ".2f")),
-        ("g = 3", lambda mine: "{:.1f}".format(
-            100 * np.mean([r["votes_g3"] / r["optimum_at_g3"] - 1 for r in mine]))),
-    )  # fmt: skip
+    above = [
+        {**r, **{name: 100 * (r[name] / r["optimum"] - 1)
+                 for name in ("votes", "saved", "local", "greedy")},
+         "worse round": 100 * (_worst(r) / r["optimum"] - 1),
+         "g = 3": 100 * (r["votes_g3"] / r["optimum_at_g3"] - 1)}
+        for r in rows
+    ]  # fmt: skip
+    gaps = row_table(
+        "sites|objects, k|corr.|optimum, ms|votes|worse round|saved|local|greedy|g = 3",
+        "{geography}|{objects}, {k}|{correlation:g}|{optimum:.2f}|{votes:.1f}|{worse round:.1f}|"
+        "{saved:.1f}|{local:.1f}|{greedy:.2f}|{g = 3:.1f}",
+        averaged(above, "geography", "objects", "k", "correlation"),
+    )
     return f"""{gaps}
 
 The linear relaxation was the optimum on {tight} of {len(solved)} instances."""
 
 
 def _scale(rows: Rows) -> str:
-    return table(
-        rows,
-        ("objects", lambda r: f"{r['objects']:,}"),
-        ("k", lambda r: f"{r['k']:,}"),
-        ("processor, s", lambda r: f"{r['cpu_s']:.1f}"),
-        ("gap", lambda r: f"{r['gap']:.0e}"),
-        ("status", lambda r: r["status"]),
-        ("optimum, ms", lambda r: f"{r['optimum']:.4f}"),
-        ("greedy, % above", lambda r: f"{100 * (r['greedy'] / r['optimum'] - 1):.3f}"),
-        ("greedy, s", lambda r: f"{r['greedy_cpu_s']:.1f}"),
+    return row_table(
+        "objects|k|processor, s|gap|status|optimum, ms|greedy, % above|greedy, s",
+        "{objects:,}|{k:,}|{cpu_s:.1f}|{gap:.0e}|{status}|{optimum:.4f}|{above:.3f}|"
+        "{greedy_cpu_s:.1f}",
+        ({**r, "above": 100 * (r["greedy"] / r["optimum"] - 1)} for r in rows),
     )
 
 
 def _recall(rows: Rows) -> str:
-    return table(
+    return row_table(
+        "votes|counters per node|recall|strictly above|top tenth",
+        "{votes:,}|{counters:,}|{recall:.3f}|{strict:.3f}|{top_tenth:.3f}",
         rows,
-        ("votes", lambda r: f"{r['votes']:,}"),
-        ("counters per node", lambda r: f"{r['counters']:,}"),
-        ("recall", lambda r: f"{r['recall']:.3f}"),
-        ("strictly above", lambda r: f"{r['strict']:.3f}"),
-        ("top tenth", lambda r: f"{r['top_tenth']:.3f}"),
     )
 
 
 def _turnover(rows: Rows) -> str:
-    return table(
+    return row_table(
+        "votes for the site in a round|expected votes of the last|λ",
+        "{votes:.0e}|{expected_last:.3g}|{turnover:.3f}",
         rows,
-        ("votes for the site in a round", lambda r: f"{r['votes']:.0e}"),
-        ("expected votes of the last", lambda r: f"{r['expected_last']:.3g}"),
-        ("λ", lambda r: f"{r['turnover']:.3f}"),
     )
 
 
@@ -123,61 +107,44 @@ def _mechanism(rows: Rows) -> str:
         ("largest in half a second, %", percent("false_negative_peak"), ""),
         ("false positives, %", percent("false_positive"), "spikes, clipped near 5"),
     )
-    return table(
-        lines, ("", lambda r: r[0]), ("ours", lambda r: r[1]), ("published", lambda r: r[2])
-    )
+    return markdown_table(("", "ours", "published"), lines)
 
 
 def _grace(rows: Rows) -> str:
-    return table(
-        rows,
-        ("g", lambda r: r["grace"]),
-        ("active", lambda r: f"{r['active']:.0f}"),
-        ("k(1 + λ(g − 1))", lambda r: f"{r['exact']:.0f}"),
-        ("k(1 + λ(g − 0.2))", lambda r: f"{0.2 * r['exact'] + 0.8 * r['conservative']:.0f}"),
-        ("k(1 + λg)", lambda r: f"{r['conservative']:.0f}"),
-        ("created in 200 s", lambda r: f"{r['created']:,}"),
-        ("mean read, ms", lambda r: f"{r['read_ms']:.2f}"),
+    return row_table(
+        "g|active|k(1 + λ(g − 1))|k(1 + λ(g − 0.2))|k(1 + λg)|created in 200 s|mean read, ms",
+        "{grace}|{active:.0f}|{exact:.0f}|{between:.0f}|{conservative:.0f}|{created:,}|"
+        "{read_ms:.2f}",
+        ({**r, "between": 0.2 * r["exact"] + 0.8 * r["conservative"]} for r in rows),
     )
 
 
 def _policies(rows: Rows) -> str:
     """Return a line per share of writes and policy."""
-    policies = dict.fromkeys(r["policy"] for r in rows if r["policy"] not in ("MRU", "RR"))
+    shown = [r for r in rows if r["policy"] not in ("MRU", "RR")]
+    lines = averaged(shown, "write_share", "policy")
+    order = list(dict.fromkeys(r["policy"] for r in lines))
+    lines.sort(key=lambda r: (r["write_share"], order.index(r["policy"])))
+    forms = {"copies": "{:.0f}", "read_ms": "{:.1f}", "write_ms": "{:.1f}", "hits": "{:.1f}"}
     cells = [
-        pick(rows, policy=policy, write_share=share)
-        for share in dict.fromkeys(r["write_share"] for r in rows)
-        for policy in policies
-    ]
-
-    def of(name: str, form: str, factor: float = 1.0) -> Callable[[Any], str]:
-        def shown(mine: Rows) -> str:
-            values = [factor * r[name] for r in mine if name in r]
-            return f"{np.mean(values):{form}}" if values else ""
-
-        return shown
-
-    return table(
+        {**{name: form.format(100 * r[name] if name == "hits" else r[name]) if name in r else ""
+            for name, form in forms.items()},
+         "policy": r["policy"], "reads": 100 * (1 - r["write_share"]),
+         "writes": 100 * r["write_share"]}
+        for r in lines
+    ]  # fmt: skip
+    return row_table(
+        "reads/writes|policy|copies per site|read, ms|write, ms|hits, %",
+        "{reads:.0f}/{writes:.0f}|{policy}|{copies}|{read_ms}|{write_ms}|{hits}",
         cells,
-        ("reads/writes", lambda mine: "{:.0f}/{:.0f}".format(
-            100 * (1 - mine[0]["write_share"]), 100 * mine[0]["write_share"])),
-        ("policy", lambda mine: mine[0]["policy"]),
-        ("copies per site", of("copies", ".0f")),
-        ("read, ms", of("read_ms", ".1f")),
-        ("write, ms", of("write_ms", ".1f")),
-        ("hits, %", of("hits", ".1f", 100.0)),
-    )  # fmt: skip
+    )
 
 
 def _protocol(rows: Rows) -> str:
-    return table(
+    return row_table(
+        "variant|reads by copies|copies created|stale reads|runs with one|behind",
+        "{variant}|{dynamic_reads:,}|{created:,}|{stale:,}|{runs_with_stale} of {runs}|{behind}",
         rows,
-        ("variant", lambda r: r["variant"]),
-        ("reads by copies", lambda r: f"{r['dynamic_reads']:,}"),
-        ("copies created", lambda r: f"{r['created']:,}"),
-        ("stale reads", lambda r: f"{r['stale']:,}"),
-        ("runs with one", lambda r: f"{r['runs_with_stale']} of {r['runs']}"),
-        ("behind", lambda r: r["behind"]),
     )
 
 

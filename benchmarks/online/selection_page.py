@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped
+from benchmarks.harness.doc_pages import averaged, markdown_table, row_table
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import existing_rows, read_json
+from benchmarks.harness.result_files import read_frame, read_json, rows_of
 from benchmarks.online.selection import BIN_MS, BOUNDS, CLOSED, LADDER, PUBLISHED, WIDE
-from benchmarks.online.tables import Rows, mean, means, pick, pivot, spread, table, values
+from benchmarks.online.tables import Rows, mean, means, pick, pivot, spread, values
 
 _SHOWN = (10, 500)
 """Times between two draws of the speeds, ms, that the tables of the page show."""
@@ -29,80 +32,61 @@ _LADDER = tuple(policy.name for policy in LADDER)
 
 def tables() -> dict[str, str]:
     """Return the tables by their marks on the page."""
-    rows = existing_rows(PUBLISHED.path)
+    rows = read_frame(PUBLISHED.path)
     bounds, closed = read_json(BOUNDS.path), read_json(CLOSED.path)
     wide, head = read_json(WIDE.path), read_json(PUBLISHED.path.with_suffix(".json"))
     left_out = ("C3, no limiter, w = 0", "C3, no limiter, b = 1")
     far = [row for row in wide["policies"] if row["policy"] not in left_out]
+    by = {suite: rows_of(part) for suite, part in rows.groupby("suite")}
     skewed = [
-        {**row, "share": f"{100 * float(row['heavy_clients']):g} % of clients"}
-        for row in pick(rows, suite="skew", epoch_ms=100)
+        {**row, "share": f"{100 * row['heavy_clients']:g} % of clients"}
+        for row in pick(by["skew"], epoch_ms=100)
     ]
     return {
         "machine": f"Machine: {machine.sentence(head['machine'])}.",
-        "grid": _grid(pick(rows, suite="grid")),
-        "ratios": _ratios(pick(rows, suite="poisson")),
-        "limiter": pivot(
-            pick(rows, suite="limiter", n=150_000), "clients", _mean_refused, "clients:"
-        ),
-        "ablation": _ablation(pick(rows, suite="ablation")),
+        "grid": _grid(by["grid"]),
+        "ratios": _ratios(rows[rows["suite"] == "poisson"]),
+        "limiter": pivot(pick(by["limiter"], n=150_000), "clients", _mean_refused, "clients:"),
+        "ablation": _ablation(by["ablation"]),
         "skew": pivot(skewed, "share", lambda r: f"{mean(r, 'mean'):.1f} ({mean(r, 'p99'):.1f})"),
         "full size": _full_size(bounds["full size"]),
         "windows": _windows(bounds["windows"]),
         "mixes": _mixes(closed["mixes"]),
-        "speeds": _speeds(closed["speeds"]),
-        "load step": table(
-            grouped(closed["load step"], "policy"),
-            ("policy", lambda mine: mine[0]["policy"]),
-            ("operations/s", means("throughput")),
-            *((name, means(name, forms=".1f")) for name in ("p99 before", "p99 after",
-                                                            "worst bin after")),
+        "speeds": _speeds(pd.DataFrame(closed["speeds"])),
+        "load step": row_table(
+            "policy|operations/s|p99 before|p99 after|worst bin after",
+            "{policy}|{throughput:,.0f}|{p99 before:.1f}|{p99 after:.1f}|{worst bin after:.1f}",
+            averaged(closed["load step"], "policy"),
         ),
         "wide area": pivot(
             far, "utilisation", means("mean", "network", "p99", "nearest"), "utilisation"
         ),
-    }  # fmt: skip
+    }
 
 
 def _grid(rows: Rows) -> str:
     """Return means of ten seeds, their range, and one run of the authors' simulator."""
-
-    def ranged(mine: Rows, column: str) -> str:
-        found = values(mine, column)
-        return f"{statistics.fmean(found):.1f} ({min(found):.1f}–{max(found):.1f})"
-
-    cells = [
-        (epoch, policy, pick(rows, epoch_ms=epoch, policy=policy))
-        for epoch in _SHOWN
-        for policy in ("ECTF", "ORA", "C3", "LOR", "RR")
-    ]
-
-    def theirs(cell: Any, place: int) -> str:
-        return f"{ABSIM[cell[:2]][place]:.1f}" if cell[:2] in ABSIM else ""
-
-    return table(
-        cells,
-        ("T", lambda cell: cell[0]),
-        ("policy", lambda cell: cell[1]),
-        ("mean", lambda cell: ranged(cell[2], "mean")),
-        ("absim", lambda cell: theirs(cell, 0)),
-        ("p99", lambda cell: ranged(cell[2], "p99")),
-        ("absim", lambda cell: theirs(cell, 1)),
-    )
+    lines = []
+    for epoch, policy in itertools.product(_SHOWN, ("ECTF", "ORA", "C3", "LOR", "RR")):
+        line: list[object] = [epoch, policy]
+        theirs = ABSIM.get((epoch, policy))
+        for place, column in enumerate(("mean", "p99")):
+            found = values(pick(rows, epoch_ms=epoch, policy=policy), column)
+            line.append(f"{statistics.fmean(found):.1f} ({min(found):.1f}–{max(found):.1f})")
+            line.append(f"{theirs[place]:.1f}" if theirs else "")
+        lines.append(line)
+    return markdown_table(("T", "policy", "mean", "absim", "p99", "absim"), lines)
 
 
-def _ratios(rows: Rows) -> str:
-    def shown(epoch: int, above: str, below: str, column: str) -> str:
-        both = [pick(rows, epoch_ms=epoch, policy=policy) for policy in (above, below)]
-        pairs = zip(*(values(mine, column) for mine in both), strict=True)
-        return spread([a / b for a, b in pairs], 2)
-
+def _ratios(rows: pd.DataFrame) -> str:
+    found = rows.pivot(index=["epoch_ms", "seed"], columns="policy", values=["mean", "p99"])
     keys = (("C3", "ORA", "p99"), ("LOR", "C3", "p99"), ("LOR", "C3", "mean"))
-    return table(
-        _SHOWN,
-        ("T", lambda epoch: epoch),
-        *((f"{a}/{b} {c}", lambda epoch, k=(a, b, c): shown(epoch, *k)) for a, b, c in keys),
-    )
+    lines = (
+        [epoch, *(spread(list(found.loc[epoch][c][a] / found.loc[epoch][c][b]), 2)
+                  for a, b, c in keys)]
+        for epoch in _SHOWN
+    )  # fmt: skip
+    return markdown_table(("T", *(f"{a}/{b} {c}" for a, b, c in keys)), lines)
 
 
 def _refused(mine: Rows) -> str:
@@ -117,25 +101,22 @@ def _mean_refused(mine: Rows) -> str:
 
 def _ablation(rows: Rows) -> str:
     shown = ("C3", "C3, b = 1", "C3, w = 0", "C3, w = 10", "C3, no limiter", "LOR", "WRT", "DS")
-    return table(
-        [pick(rows, policy=policy) for policy in shown],
-        ("policy", lambda mine: mine[0]["policy"]),
-        ("mean", lambda mine: spread(values(mine, "mean"))),
-        ("p99", lambda mine: spread(values(mine, "p99"))),
-        ("refused", _refused),
-    )
+    lines = (
+        (policy, *(spread(values(mine, column)) for column in ("mean", "p99")), _refused(mine))
+        for policy in shown for mine in [pick(rows, policy=policy)]
+    )  # fmt: skip
+    return markdown_table(("policy", "mean", "p99", "refused"), lines)
 
 
 def _full_size(rows: Rows) -> str:
-    return table(
-        [row for row in rows if row["epoch_ms"] in _SHOWN],
-        ("T", lambda row: f"{row['epoch_ms']:g}"),
-        ("proven bound", lambda row: f"{row['bound']:.3f}"),
-        ("fluid", lambda row: f"{row['fluid']:.3f}"),
-        *((name, lambda row, n=name: f"{row[n + ', no copies']:.2f}") for name in _LADDER),
-        ("ECTF with copies", lambda row: f"{row['ECTF']:.2f}"),
-        ("C3 with copies", lambda row: f"{row['C3']:.2f}"),
-    )
+    more = {f"{name} with copies": name for name in ("ECTF", "C3")}
+    columns = {name: f"{name}, no copies" for name in _LADDER} | more
+    lines = (
+        [f"{row['epoch_ms']:g}", f"{row['bound']:.3f}", f"{row['fluid']:.3f}",
+         *(f"{row[column]:.2f}" for column in columns.values())]
+        for row in rows if row["epoch_ms"] in _SHOWN
+    )  # fmt: skip
+    return markdown_table(("T", "proven bound", "fluid", *columns), lines)
 
 
 def _known(row: Mapping[str, float]) -> dict[str, float]:
@@ -145,39 +126,30 @@ def _known(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def _windows(windows: Rows) -> str:
+    rows = [_known(row) for row in windows]
     names = ("any bound", "any", "fcfs bound", "fcfs", *_LADDER)
-    return table(
-        [[_known(row) for row in windows]],
-        *((name, means(name, forms=".2f")) for name in names),
-        *((f"{name} proven", lambda rows, n=name: sum(bool(row.get(f"{n} proven")) for row in rows))
-          for name in ("any", "fcfs")),
-    )  # fmt: skip
-
-
-def _gain(rows: Rows, slow: Rows) -> str:
-    return f"{100 * (mean(rows, 'throughput') / mean(slow, 'throughput') - 1):+.0f} %"
+    proven = {f"{n} proven": sum(bool(row.get(f"{n} proven")) for row in rows)
+              for n in ("any", "fcfs")}  # fmt: skip
+    line = [*(f"{mean(rows, name):.2f}" for name in names), *proven.values()]
+    return markdown_table((*names, *proven), [line])
 
 
 def _mixes(rows: Rows) -> str:
     def cell(mine: Rows) -> str:
         slow = pick(rows, mix=mine[0]["mix"], policy="DS")
+        gain = 100 * (mean(mine, "throughput") / mean(slow, "throughput") - 1)
         busiest = statistics.fmean(row["busiest"]["max"] for row in mine)
-        return f"{_gain(mine, slow)}, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
+        return f"{gain:+.0f} %, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
 
     return pivot(rows, "mix", cell)
 
 
-def _speeds(rows: Rows) -> str:
-    def over(factor: float, policy: str) -> str:
-        both = (pick(rows, fluctuation=factor, policy=each) for each in (policy, "DS"))
-        return _gain(*both)
-
-    return table(
-        dict.fromkeys(row["fluctuation"] for row in rows),
-        ("D", lambda factor: f"{factor:g}"),
-        ("C3 over DS", lambda factor: over(factor, "C3")),
-        ("without limiter", lambda factor: over(factor, "C3, no limiter")),
-    )
+def _speeds(rows: pd.DataFrame) -> str:
+    found = rows.pivot_table("throughput", "fluctuation", "policy", sort=False)
+    gains = found.div(found["DS"], axis=0).sub(1).mul(100)
+    lines = ((f"{factor:g}", f"{gain['C3']:+.0f} %", f"{gain['C3, no limiter']:+.0f} %")
+             for factor, gain in gains.iterrows())  # fmt: skip
+    return markdown_table(("D", "C3 over DS", "without limiter"), lines)
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -194,7 +166,7 @@ _PANELS = (
 
 def draw_figures(folder: Path) -> None:
     """Draw the figures of the page into a folder, from the kept results."""
-    bounds, rows = read_json(BOUNDS.path), existing_rows(PUBLISHED.path)
+    bounds, rows = read_json(BOUNDS.path), rows_of(read_frame(PUBLISHED.path))
     full, windows = bounds["full size"], [_known(row) for row in bounds["windows"]]
     epochs = values(full, "epoch_ms")
     names = ("bound", "any", "fcfs", *_LADDER)

@@ -1,41 +1,23 @@
-"""Tables of the pages about online systems.
+"""Cells of the pages about online systems.
 
-The words of a page stand on the page (``docs/benchmarks``), with marks where the tables are. A
-column of a table is a head and a function of a row.
+The words of a page stand on the page (``docs/benchmarks``), with marks where the tables are.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.harness.doc_pages import grouped, markdown_table
 
 Rows = Sequence[Mapping[str, Any]]
-"""Rows of results; of a CSV with texts as values."""
-
-Column = tuple[str, Callable[..., object]]
-"""Head of a column, and what it shows of a row or of a group of rows."""
-
-
-def table(rows: Iterable[Any], *columns: Column) -> str:
-    """Return a table with a line for each row."""
-    body = ([show(row) for _, show in columns] for row in rows)
-    return markdown_table([head for head, _ in columns], body)
+"""Rows of results."""
 
 
 def pick(rows: Rows, **wanted: object) -> list[Mapping[str, Any]]:
-    """Return the rows with the wanted values; texts of a CSV compare as numbers with numbers."""
-    return [
-        row
-        for row in rows
-        if all(
-            (float(row[name]) if isinstance(row[name], str) and not isinstance(value, str)
-             else row[name]) == value
-            for name, value in wanted.items()
-        )
-    ]  # fmt: skip
+    """Return the rows with the wanted values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def values(rows: Rows, name: str) -> list[float]:
@@ -62,12 +44,12 @@ def span(found: Sequence[float], form: str = ".2f") -> str:
     return f"{sum(found) / len(found):{form}} ({min(found):{form}}–{max(found):{form}})"
 
 
-def means(*columns: str, forms: str = "", between: str = "/") -> Callable[[Rows], str]:
+def means(*columns: str, forms: str = "") -> Callable[[Rows], str]:
     """Return a cell: the means of some columns of its rows, in formats that spaces separate."""
     each = forms.split() or [",.0f"] * len(columns)
 
     def cell(rows: Rows) -> str:
-        return between.join(
+        return "/".join(
             f"{mean(rows, name):{form}}" for name, form in zip(columns, each, strict=True)
         )
 
@@ -78,18 +60,12 @@ def pivot(
     rows: Rows, column: str, cell: Callable[[Rows], str], head: str = "", line: str = "policy"
 ) -> str:
     """Return a line per policy and a column per value of a column, under `head` and the value."""
-    found = {
-        (mine[0][line], mine[0][column]): mine for mine in grouped(map(dict, rows), line, column)
-    }
+    found = {(mine[0][line], mine[0][column]): mine for mine in grouped(rows, line, column)}
 
-    def shown(policy: str, value: object) -> str:
-        return cell(found[policy, value]) if (policy, value) in found else "–"
-
-    return table(
-        dict.fromkeys(row[line] for row in rows),
-        (line, lambda policy: policy),
-        *(
-            (f"{head} {value}".strip(), lambda policy, v=value: shown(policy, v))
-            for value in dict.fromkeys(row[column] for row in rows)
-        ),
-    )
+    policies, heads = (dict.fromkeys(row[name] for row in rows) for name in (line, column))
+    lines = (
+        (policy, *(cell(found[policy, value]) if (policy, value) in found else "–"
+                   for value in heads))
+        for policy in policies
+    )  # fmt: skip
+    return markdown_table((line, *(f"{head} {value}".strip() for value in heads)), lines)
