@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 import functools
-import resource
 import time
 from collections.abc import Iterator
 
 import placement
 from benchmarks.harness.experiments import Experiments
-from benchmarks.harness.machine import most_memory, watch_memory
+from benchmarks.harness.machine import cpu_seconds, most_memory, watch_memory
 from benchmarks.harness.result_files import Row
 from formulations.fleet import FleetSearch, solve_fleet
 from placement.fleet import FleetPlan, synthetic_fleet
@@ -43,14 +42,14 @@ def _planned(
         instance, ground.clients, databases, seed=options.seed, groups=groups, owner=ground.owner
     )
     watched = watch_memory()
-    began, busy = time.perf_counter(), _cpu_seconds()
+    began, busy = time.perf_counter(), cpu_seconds()
     plan = solve_fleet(fleet, FleetSearch(gap=gap, processes=2))
     row: Row = {
         "databases": databases,
         "groups": len(fleet.members),
         "sites": len(fleet.sites),
         "seconds": round(time.perf_counter() - began, 2),
-        "cpu seconds": round(_cpu_seconds() - busy, 2),
+        "cpu seconds": round(cpu_seconds() - busy, 2),
         "peak MB": round(most_memory()) if watched else None,
     }
     if isinstance(plan, FleetPlan):
@@ -64,12 +63,6 @@ def _planned(
     else:
         row |= {"exceeded limits": len(plan.short), "reasons": list(plan.reasons)}
     yield row
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of its children that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 STUDY = Experiments(

@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks.harness.data_folders import measured_file
 from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.machine import cpu_seconds
 from benchmarks.harness.result_files import Row
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys
@@ -119,9 +120,9 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
             for number in range(10 * options.keys):
                 reads, writes = draws[number % len(draws)](rng, len(template.sites))
                 writer.writerow([f"key{number}", *reads.tolist(), *writes.tolist()])
-        began = _cpu()
+        began = cpu_seconds()
         summary = solve_keys(template, source, target, processes=2)
-        spent = _cpu() - began
+        spent = cpu_seconds() - began
     yield {
         "keys": summary.keys,
         "processes": 2,
@@ -129,12 +130,6 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
         "cpu_ms_per_key": round(1000 * spent / summary.keys, 2),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
-
-
-def _cpu() -> float:
-    """CPU seconds of this process and of its children that have ended."""
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both)
 
 
 STUDY = Experiments(

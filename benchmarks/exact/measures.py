@@ -1,7 +1,7 @@
 """CPU times of proofs within limits on measures, against the plain question of the same run.
 
     python -m benchmarks run exact.measures                 questions of four data sets: minutes
-    python -m benchmarks run exact.measures --sets world27  one data set
+    python -m benchmarks run exact.measures --only world27  one data set
     python -m benchmarks run exact.measures --write-docs    table of docs/methods.md from the file
 
 Each data set has its own demand, and demand that follows a Pareto distribution with exponent 1.2,
@@ -24,23 +24,24 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
+import functools
 import math
 import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 import placement
 from benchmarks.exact.networks import weights
-from benchmarks.exact.variants import least_time
+from benchmarks.exact.variants import PROVEN, least_time
 from benchmarks.harness.doc_pages import grouped, lines_table
+from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
-from benchmarks.harness.study import Study
+from benchmarks.harness.result_files import RESULTS, Row, read_rows
 from benchmarks.harness.tier3_worlds import spread_demand
 from placement import Instance, Plan, Problem
 from placement.datasets.aws_transfer import find_aws_transfer
@@ -83,7 +84,7 @@ def _time(ms: float) -> str:
     return f"{ms:.2g} ms" if ms < 10 else f"{ms:,.0f} ms"
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as Markdown: a line for each question, and what they ran on."""
     lines, single = [], []
     for found in grouped(rows, "question"):
@@ -137,9 +138,9 @@ def _limits(problem: Problem, plan: Plan, share: float) -> list[str]:
     return [f"{one} <= {share * ms:.6g} ms" for one, ms in zip(LIMITED, had, strict=True)]
 
 
-def _questions(names: Sequence[str]) -> Iterator[tuple[Row, dict[str, Problem]]]:
+def _questions(name: str) -> Iterator[tuple[Row, dict[str, Problem]]]:
     """Yield what questions are about, and the questions by name, the plain one first."""
-    for name, mix in itertools.product(names, _MIXES):
+    for mix in _MIXES:
         for demand, instance in _instances(name, mix):
             spread = Distributions.parametric(instance, variation=0.2)
             for replicas, voters in _COUNTS:
@@ -212,38 +213,30 @@ def _told(plan: Plan, seconds: float, plain: float = math.nan) -> Row:
     return {"status": plan.status.value, "nodes": str(plan.stats.get("nodes", 0)), **times}
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sets", nargs="+", default=[*_SETS, _AWS], choices=[*_SETS, _AWS])
-    parser.add_argument("--repeat", type=int, default=3, help="runs of a question (default 3)")
-    add_results(parser)
-
-
-def _rows(asked: argparse.Namespace) -> Iterator[Row]:
-    for about, questions in _questions([name for name in asked.sets if name != _AWS]):
-        unit = math.nan
-        for name, problem in questions.items():
-            seconds, plan = _asked(problem, asked.repeat)
-            unit = seconds if name == _PLAIN else unit
-            yield {**about, "question": name, **_told(plan, seconds, unit)}
-    if _AWS in asked.sets:
+def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of a data set."""
+    about = {"machine": sentence(describe(("numpy",)))}
+    if name == _AWS:
         try:
-            yield from _least_cost(asked.repeat)
+            yield from (about | row for row in _least_cost(options.repeat))
         except MissingDependencyError as error:
             print(error, file=sys.stderr)
+        return
+    for asked, questions in _questions(name):
+        unit = math.nan
+        for question, problem in questions.items():
+            seconds, plan = _asked(problem, options.repeat)
+            unit = seconds if question == _PLAIN else unit
+            yield {**about, **asked, "question": question, **_told(plan, seconds, unit)}
 
 
-def _run_study(asked: argparse.Namespace) -> int:
-    file, machine = asked.results / "exact_measures.csv", sentence(describe(("numpy",)))
-    found = [row for row in read_rows(file) if row["set"] not in asked.sets]
-    for row in _rows(asked):
-        found.append(row | {"machine": machine})
-        print(*(row[head] for head in _HEADS[:-1]), file=sys.stderr, flush=True)
-        save_csv(file, _HEADS, ([each[head] for head in _HEADS] for each in found))
-    print(table(found))
-    proofs = [row for row in found if not row["question"].startswith(_SAME)]
-    return int(any(row["status"] not in ("optimal", "infeasible") for row in proofs))
-
-
-STUDY = Study(
-    __doc__, _add_arguments, _run_study, ("exact_measures.csv",), "docs/methods.md", report
-)
+STUDY = Experiments(
+    "exact_measures",
+    {name: functools.partial(_rows, name) for name in (*_SETS, _AWS)},
+    {"repeat": 3},
+    _HEADS,
+    group="set",
+    about=False,
+    good=lambda row: row["question"].startswith(_SAME) or row["status"] in PROVEN,
+    summary=table,
+).study(__doc__, page="docs/methods.md", report=report)

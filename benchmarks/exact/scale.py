@@ -2,7 +2,7 @@
 
     python -m benchmarks run exact.scale                       this build alone
     python -m benchmarks run exact.scale --baseline DIR        and a built checkout of another
-    python -m benchmarks run exact.scale --baseline DIR --resume --rows mean "N-1 worst"
+    python -m benchmarks run exact.scale --baseline DIR --resume --only mean "N-1 worst"
     python -m benchmarks run exact.scale --write-docs          page and picture from the results
 
 Networks and demand are drawn (``scale_cell.py``): points on a sphere, with RTTs that keep all
@@ -18,6 +18,7 @@ exact_scale.json. Each row is written when it is there: ``--resume`` keeps those
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -32,18 +33,10 @@ import numpy as np
 
 from benchmarks.exact.scale_cell import EARLY, Ask
 from benchmarks.harness.doc_pages import grouped, lines_table
-from benchmarks.harness.machine import ROOT, hardware
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.machine import ROOT, SOLVERS, hardware
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
-from benchmarks.harness.result_files import (
-    RESULTS,
-    Row,
-    add_results,
-    note_runs,
-    read_json,
-    read_rows,
-    save_csv,
-)
-from benchmarks.harness.study import Study
+from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows
 
 __all__ = ["STUDY", "questions"]
 
@@ -138,46 +131,35 @@ def measure(question: ScaleQuestion, build: str, folder: Path) -> Row:
         found = json.loads(done.stdout.splitlines()[-1])
     else:
         print(done.stderr[-500:], file=sys.stderr)
-    return {"row": question.row, "question": question.name, "build": build, **found}
+    found |= {"row": question.row, "question": question.name, "build": build}
+    cells = ((head, found.get(head, "")) for head in HEADS)
+    return {head: f"{cell:.6g}" if isinstance(cell, float) else cell for head, cell in cells}
 
 
-def _cells(row: Row) -> list[object]:
-    cells = (row.get(head, "") for head in HEADS)
-    return [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells]
+def _asked(name: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of a part: what is kept, and else what is measured."""
+    builds = {NOW: ROOT}
+    if options.baseline is not None and not name.startswith("peers"):
+        builds = {BEFORE: options.baseline.resolve(), **builds}
+    for question in questions():
+        if question.row == name:
+            for build, folder in builds.items():
+                kept = options.kept.get((name, question.name, build))
+                yield kept or measure(question, build, folder)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--baseline", type=Path, metavar="DIR", help="checkout of an older build, kernels in place"
-    )
-    parser.add_argument("--rows", nargs="+", choices=list(ROW_WORDS), default=list(ROW_WORDS))
-    parser.add_argument("--resume", action="store_true", help="keep the rows that the file has")
-    add_results(parser)
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    """Measure what is asked for; 1 when a question of this build has failed."""
-    table, runs = asked.results / "exact_scale.csv", asked.results / "exact_scale.json"
-    rows = {(row["row"], row["question"], row["build"]): row for row in read_rows(table)}
-    every = list(questions())
-    order = {(one.row, one.name): place for place, one in enumerate(every)}
-    failed = 0
-    for question in every:
-        if question.row not in asked.rows:
-            continue
-        builds = {NOW: ROOT}
-        if asked.baseline is not None and not question.row.startswith("peers"):
-            builds = {BEFORE: asked.baseline.resolve(), **builds}
-        for build, folder in builds.items():
-            key = question.row, question.name, build
-            if not (asked.resume and key in rows):
-                rows[key] = row = measure(question, build, folder)
-                print(*_cells(row), file=sys.stderr, flush=True)
-                kept = sorted(rows, key=lambda key: (order.get(key[:2], len(order)), key[2]))
-                save_csv(table, HEADS, (_cells(rows[key]) for key in kept if key[:2] in order))
-                note_runs(runs, question.row)
-            failed += rows[key]["status"] == "failed" and not question.row.startswith("peers")
-    return int(failed > 0)
+EXPERIMENTS = Experiments(
+    "exact_scale",
+    {name: functools.partial(_asked, name) for name in ROW_WORDS},
+    {},
+    HEADS,
+    packages=SOLVERS,
+    apart=True,
+    folders=("baseline",),
+    group="row",
+    key=("row", "question", "build"),
+    good=lambda row: row["status"] != "failed" or row["row"].startswith("peers"),
+)
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -305,12 +287,4 @@ def draw(folder: Path) -> None:
     save_panels(folder / "exact-scale.png", panels)
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("exact_scale.csv", "exact_scale.json"),
-    page="docs/benchmarks/scale.md",
-    report=report,
-    draw=draw,
-)
+STUDY = EXPERIMENTS.study(__doc__, page="docs/benchmarks/scale.md", report=report, draw=draw)

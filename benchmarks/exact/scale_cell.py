@@ -15,18 +15,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import placement
 from placement import Contingency, Instance, Plan, Problem
-from placement.methods.options import Options, Progress
+from placement.methods.options import Options
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import mix_shares
 
 EARLY = (2.0, 10.0)
 """CPU seconds after which the gap is noted."""
+
+
+class _Report(Protocol):
+    """Report of a search: its best value and its bound."""
+
+    @property
+    def incumbent(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+
 
 Ask = Mapping[str, Any]
 Answer = dict[str, object]
@@ -78,17 +88,22 @@ def instance_of(ask: Ask) -> Instance:
     )
 
 
-class _Gaps:
-    """Gaps of the last reports before some moments."""
+class Gaps:
+    """Gaps of the last reports before the moments of :data:`EARLY`; 1 before there is a bound."""
 
     def __init__(self) -> None:
         self.began = time.process_time()
         self.gap = dict.fromkeys(EARLY, 1.0)
 
-    def note(self, report: Progress) -> None:
+    def note(self, report: _Report) -> None:
+        """Note the gap of a report of the search."""
         gap = 1 - report.bound / report.incumbent if report.incumbent > 0 else 1.0
         spent = time.process_time() - self.began
         self.gap.update((moment, min(1.0, gap)) for moment in EARLY if spent <= moment)
+
+    def after(self, gap: float, spent: float) -> dict[float, float]:
+        """Return the gap at each moment, of a search that ended after so long with a gap."""
+        return {moment: gap if spent <= moment else early for moment, early in self.gap.items()}
 
 
 def answer(ask: Ask) -> Answer:
@@ -110,13 +125,13 @@ def answer(ask: Ask) -> Answer:
         extra = {"part_s": time.process_time() - began, "part_mb": _peak() - before}
         asked = {"minimise": "p99", "distributions": spread}
     problem = Problem(instance, replicas=ask["replicas"], voters=ask["voters"], **asked)
-    gaps, method = _Gaps(), ask.get("method", "exact")
+    gaps, method = Gaps(), ask.get("method", "exact")
     certificate = {"certificate": ask.get("check", False)} if method == "exact" else {}
     plan = _solve(problem, method, gaps, certificate)
     signal.setitimer(signal.ITIMER_PROF, 0)
     spent = time.process_time() - began
     gap = 0.0 if plan.status == "optimal" else plan.gap
-    early = {f"gap_{moment:g}s": gap if spent <= moment else gaps.gap[moment] for moment in EARLY}
+    early = {f"gap_{moment:g}s": known for moment, known in gaps.after(gap, spent).items()}
     if ask.get("check"):
         from placement.proof.certificate_check import check_certificate
 
@@ -127,7 +142,7 @@ def answer(ask: Ask) -> Answer:
             "nodes": plan.stats.get("nodes", 0)} | early | extra  # fmt: skip
 
 
-def _solve(problem: Problem, method: str, gaps: _Gaps, settings: Answer) -> Plan:
+def _solve(problem: Problem, method: str, gaps: Gaps, settings: Answer) -> Plan:
     if not method.startswith("peer/"):
         return placement.solve(problem, method, progress=gaps.note, settings=settings)
     from benchmarks.peers import find_method

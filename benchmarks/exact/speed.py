@@ -1,7 +1,7 @@
 """Times of the method ``exact`` to a proven optimum, on every kind of instance it is made for.
 
     python -m benchmarks run exact.speed                  all groups, an hour
-    python -m benchmarks run exact.speed --groups small   27 to 32 sites only
+    python -m benchmarks run exact.speed --only small   27 to 32 sites only
     python -m benchmarks run exact.speed --latency DIR --pmed DIR --tsplib DIR   measured ones too
     python -m benchmarks run exact.speed --resume         rows that the file does not have
     python -m benchmarks run exact.speed --write-docs     tables of docs/methods.md from the file
@@ -24,7 +24,6 @@ question is left unproven.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import sys
 import time
@@ -50,20 +49,11 @@ from benchmarks.exact.networks import (
     read_tsplib,
     scattered,
 )
-from benchmarks.harness.data_folders import add_folder
+from benchmarks.exact.scale_cell import Gaps
 from benchmarks.harness.doc_pages import grouped, lines_table
-from benchmarks.harness.machine import hardware, most_memory, watch_memory
-from benchmarks.harness.result_files import (
-    RESULTS,
-    Row,
-    add_results,
-    existing_rows,
-    note_runs,
-    read_json,
-    read_rows,
-    save_rows,
-)
-from benchmarks.harness.study import Study
+from benchmarks.harness.experiments import Experiments
+from benchmarks.harness.machine import SOLVERS, hardware, most_memory, watch_memory
+from benchmarks.harness.result_files import RESULTS, Row, existing_rows, read_json
 from benchmarks.harness.tier3_worlds import world
 from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
 from formulations.exact.method import METHOD
@@ -75,7 +65,7 @@ from placement.methods.registry import run
 from placement.workloads import MIXES
 
 EARLY = 2.0
-"""Seconds of CPU time after which the gap is noted."""
+"""One of the moments, in CPU seconds, at which the gap is noted."""
 
 Folders: TypeAlias = Mapping[str, Path | None]
 """Folders of data by name: "latency", "pmed", "tsplib"."""
@@ -296,32 +286,12 @@ def groups(keep: bool, folders: Folders | None = None) -> tuple[SpeedGroup, ...]
 # --- measuring ----------------------------------------------------------------------------------
 
 
-class _EarlyGap:
-    """The gap of the last report in the first seconds; 1 before there is a bound."""
-
-    def __init__(self) -> None:
-        self._began = time.process_time()
-        self._gap = 1.0
-
-    def note(self, report: Progress | SearchReport) -> None:
-        if math.isfinite(report.incumbent) and report.incumbent > 0 and self._early:
-            self._gap = min(1.0, 1 - report.bound / report.incumbent)
-
-    def after(self, gap: float) -> float:
-        """Return the gap after two seconds, of a search that ended just now with this gap."""
-        return gap if self._early else self._gap
-
-    @property
-    def _early(self) -> bool:
-        return time.process_time() - self._began <= EARLY
-
-
 def measure(question: SpeedQuestion, limit: float, repeat: int) -> Row:
     """Prove a question `repeat` times and return its row; the least time counts."""
     cpu, walls = [], []
     watched = watch_memory()
     for _ in range(repeat):
-        early = _EarlyGap()
+        early = Gaps()
         began, clock = time.process_time(), time.perf_counter()
         found = question.answer(limit, early.note)
         cpu.append(time.process_time() - began)
@@ -337,46 +307,38 @@ def measure(question: SpeedQuestion, limit: float, repeat: int) -> Row:
         "wall_s": f"{min(walls):.6f}",
         "status": found.status,
         "gap": f"{gap:.3g}",
-        "gap_2s": f"{early.after(gap):.3g}",
+        "gap_2s": f"{early.after(gap, cpu[-1])[EARLY]:.3g}",
         "nodes": str(found.nodes),
         "value": f"{found.value:.12g}",
         "memory_mb": f"{most_memory():.0f}" if watched else "",
     }
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--groups", nargs="+", choices=[group.name for group in groups(keep=False)])
-    for name in ("latency", "pmed", "tsplib"):
-        add_folder(parser, name)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", default="", metavar="TEXT", help="questions whose name has TEXT")
-    parser.add_argument("--resume", action="store_true", help="keep the rows that the file has")
-    add_results(parser)
+def _asked(name: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of a group: what is kept, and else what is measured."""
+    folders = {folder: vars(options)[folder] for folder in _FOLDERS}
+    (group,) = (one for one in groups(keep=False, folders=folders) if one.name == name)
+    for question in group.questions(options.repeat):
+        if options.match in question.name:
+            kept = options.kept.get((name, question.name))
+            yield kept or measure(question, group.limit, options.repeat)
 
 
-def _run_study(asked: argparse.Namespace) -> int:
-    """Run the benchmark and return the exit code: 1 when something was left unproven."""
-    path = asked.results / "exact_speed.csv"
-    rows = {(row["group"], row["question"]): row for row in read_rows(path)}
-    folders = {name: vars(asked)[name] for name in ("latency", "pmed", "tsplib")}
-    every = groups(keep=False, folders=folders)
-    order = [group.name for group in every]
-    left = 0
-    for group in every:
-        if asked.groups and group.name not in asked.groups:
-            continue
-        for question in group.questions(asked.repeat):
-            key = group.name, question.name
-            if asked.only not in question.name:
-                continue
-            if not (asked.resume and key in rows):
-                rows[key] = measure(question, group.limit, asked.repeat)
-                print(*rows[key].values(), file=sys.stderr, flush=True)
-                save_rows(path, sorted(rows.values(), key=lambda row: order.index(row["group"])))
-                note_runs(asked.results / "exact_speed.json", group.name)
-            left += rows[key]["status"] != "optimal" and float(rows[key]["gap"]) > group.gap
-    print(f"{len(rows)} rows, {left} of the questions asked are unproven")
-    return int(left > 0)
+_FOLDERS = ("latency", "pmed", "tsplib")
+_GAPS = {group.name: group.gap for group in groups(keep=False)}
+EXPERIMENTS = Experiments(
+    "exact_speed",
+    {name: partial(_asked, name) for name in _GAPS},
+    {"repeat": 3, "match": ""},
+    ("group", "question", "limit_s", "cpu_s", "wall_s", "status", "gap", "gap_2s", "nodes", "value",
+     "memory_mb"),
+    packages=SOLVERS,
+    apart=True,
+    folders=_FOLDERS,
+    group="group",
+    key=("group", "question"),
+    good=lambda row: row["status"] == "optimal" or float(row["gap"]) <= _GAPS[row["group"]],
+)  # fmt: skip
 
 
 # --- the tables of docs/methods.md --------------------------------------------------------------
@@ -448,11 +410,4 @@ def report() -> dict[str, str]:
     }
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("exact_speed.csv", "exact_speed.json"),
-    page="docs/methods.md",
-    report=report,
-)
+STUDY = EXPERIMENTS.study(__doc__, page="docs/methods.md", report=report)

@@ -27,20 +27,22 @@ something is not proven.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import math
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import placement
 from benchmarks.harness.doc_pages import grouped, lines_table
+from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
+from benchmarks.harness.result_files import RESULTS, Row, read_rows
 from benchmarks.harness.study import Study
 from placement import Contingency, Diversity, Instance, Plan, Problem
 from placement.evaluation.objective import MEAN_LATENCY
@@ -48,7 +50,7 @@ from placement.support.checks import FloatArray
 from placement.workloads import MIXES
 
 PLAIN, LOSS = "no rules", "worst loss"
-_PROVEN = ("optimal", "infeasible")
+PROVEN = ("optimal", "infeasible")
 _INTERVALS = 3
 _ONCE = 1.0  # seconds from which a question is not repeated
 
@@ -139,47 +141,33 @@ class VariantStudy:
 
     def study(self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None) -> Study:
         """Return the study that ``python -m benchmarks run`` runs."""
-        files = (f"{self.file}.csv",)
-        return Study(__doc__, self._add_arguments, self._run, files, page, report)
+        return Experiments(
+            self.file,
+            {name: functools.partial(self.rows, name) for name in self.sets},
+            {"repeat": self.repeat},
+            tuple(self.heads),
+            group="set",
+            about=False,
+            good=lambda row: row["status"] in PROVEN,
+            summary=_medians,
+        ).study(__doc__, page=page, report=report)
 
-    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--sets", nargs="+", default=list(self.sets))
-        parser.add_argument("--repeat", type=int, default=self.repeat)
-        add_results(parser)
-
-    def _run(self, asked: argparse.Namespace) -> int:
+    def rows(self, name: str, options: argparse.Namespace) -> Iterator[Row]:
+        """Yield the rows of a data set: all that is known of a question, as text."""
         for objective in (MEAN_LATENCY, Contingency()):  # imports
             world = placement.load("world27")
             placement.solve(Problem(world, replicas=3, voters=3, objective=objective))
-        found = []
-        for row in self.rows(asked.sets, asked.repeat):
-            found.append(row)
-            print(*(row[head] for head in self.heads if head != "machine"), file=sys.stderr,
-                  flush=True)  # fmt: skip
-        for rows in grouped(found, "variant"):
-            times, ratios = ([float(row[key]) for row in rows] for key in ("ms", "ratio"))
-            print(
-                f"{rows[0]['variant']}: median {statistics.median(times):.1f} ms, "
-                f"worst {max(times):.0f} ms; "
-                f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
-            )
-        proven = [row["status"] in _PROVEN for row in found]
-        print(f"{sum(proven)} of {len(proven)} proven")
-        lines = ([row[head] for head in self.heads] for row in found)
-        save_csv(asked.results / f"{self.file}.csv", self.heads, lines)
-        return int(not all(proven))
-
-    def rows(self, sets: Sequence[str], repeat: int) -> Iterator[Row]:
-        """Yield the rows: all that is known of a question, as text."""
         machine = sentence(describe(("numpy",)))
-        for name, mix, (replicas, voters) in itertools.product(sets, self.mixes, self.counts):
+        for mix, (replicas, voters) in itertools.product(self.mixes, self.counts):
             plain = placement.load(name, mix=mix)
             unit: dict[str, float] = {}
             for variant, change in self.variants.items():
                 if any(one.level not in plain.levels for one in change.diversity):
                     continue
                 problem = change.problem(plain, replicas, voters)
-                seconds, plan = least_time(problem, repeat, self.method, None, self.settings)
+                seconds, plan = least_time(
+                    problem, options.repeat, self.method, None, self.settings
+                )
                 ms = unit[variant] = 1e3 * seconds
                 row = {
                     "set": name, "mix": mix, "replicas": replicas, "voters": voters,
@@ -190,6 +178,20 @@ class VariantStudy:
                     "sets looked at": plan.stats.get("leaves", 0),
                 }  # fmt: skip
                 yield {key: str(value) for key, value in row.items()}
+
+
+def _medians(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return median and worst of each variant, and how many questions are proven."""
+    lines = []
+    for rows in grouped(found, "variant"):
+        times, ratios = ([float(row[key]) for row in rows] for key in ("ms", "ratio"))
+        lines.append(
+            f"{rows[0]['variant']}: median {statistics.median(times):.1f} ms, "
+            f"worst {max(times):.0f} ms; "
+            f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
+        )
+    proven = [row["status"] in PROVEN for row in found]
+    return "\n".join([*lines, f"{sum(proven)} of {len(proven)} proven"])
 
 
 def least_time(
@@ -247,7 +249,7 @@ def table(found: Sequence[Row]) -> str:
         lines.append(
             {
                 "rule": rule,
-                "proven": f"{sum(row['status'] in _PROVEN for row in rows)} of {len(rows)}",
+                "proven": f"{sum(row['status'] in PROVEN for row in rows)} of {len(rows)}",
                 "ratio: median": "" if rule == unit else f"{statistics.median(ratios):.1f}",
                 "largest": "" if rule == unit else f"{ratios[-1]:.0f}",
                 "above 5": "" if rule == unit else sum(ratio > 5 for ratio in ratios),

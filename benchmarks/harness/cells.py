@@ -82,15 +82,6 @@ class InstanceRecipe:
             instance = _keep(instance, self.sites, seed)
         return _reads_only(instance) if self.demand == "reads" else instance
 
-    def to_json(self) -> dict[str, object]:
-        """Return plain data."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> InstanceRecipe:
-        """Undo :meth:`to_json`."""
-        return cls(**data)
-
     def _draw(self, seed: int) -> Instance:
         """Sites and clients near the bundled cities, RTTs modelled from distance.
 
@@ -236,31 +227,15 @@ class SolveCell:
 
     def to_json(self) -> dict[str, object]:
         """Return plain data."""
-        return {
-            "kind": "solve",
-            "world": self.world.to_json(),
-            "replicas": self.replicas,
-            "voters": self.voters,
-            "failures": self.failures.value,
-            "method": self.method,
-            "seed": self.seed,
-            "limits": dataclasses.asdict(self.limits),
-            "settings": dict(self.settings),
-        }
+        return {"kind": "solve", **dataclasses.asdict(self)}
 
 
 def cell_from_json(data: Mapping[str, Any]) -> SolveCell:
     """Undo :meth:`SolveCell.to_json`."""
-    return SolveCell(
-        world=InstanceRecipe.from_json(data["world"]),
-        replicas=data["replicas"],
-        voters=data["voters"],
-        failures=LossRule(data["failures"]),
-        method=data["method"],
-        seed=data["seed"],
-        limits=CellLimits(**data["limits"]),
-        settings=data["settings"],
-    )
+    known = {name: value for name, value in data.items() if name != "kind"}
+    known["world"] = InstanceRecipe(**data["world"])
+    known |= {"failures": LossRule(data["failures"]), "limits": CellLimits(**data["limits"])}
+    return SolveCell(**known)
 
 
 def problem_of(cell: SolveCell, instance: Instance) -> Problem:

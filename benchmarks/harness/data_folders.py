@@ -13,6 +13,7 @@ from pathlib import Path
 from placement.errors import InputError
 
 _HELP = {
+    "baseline": "checkout of an older build, kernels in place",
     "latency": "folder of measured latencies (CSV); without it the measured networks are left out",
     "pmed": "folder of pmed1.txt to pmed40.txt and optima.txt; without it they are left out",
     "tsplib": "folder of points of TSPLIB (rl1304.tsp, …); without it they are left out",

@@ -90,6 +90,11 @@ def _cpu() -> str:
     return found.group(1).strip() if found else platform.machine()
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
 def watch_memory() -> bool:
     """Forget the peak so far; whether the system can."""
     try:

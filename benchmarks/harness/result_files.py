@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from benchmarks.harness.machine import ROOT, describe
+from benchmarks.harness.machine import ROOT
 from placement.errors import InputError
 from placement.io.formats.files import write_file
 
@@ -104,11 +104,6 @@ def save_text(path: Path, text: str) -> None:
 def save_json(path: Path, document: Mapping[str, object], indent: int = 1) -> None:
     """Write a document as JSON, with `indent` spaces per level."""
     save_text(path, json.dumps(document, indent=indent, ensure_ascii=False) + "\n")
-
-
-def note_runs(path: Path, group: str) -> None:
-    """Note in a JSON file what a group of questions ran on, beside the notes of other groups."""
-    save_json(path, read_json(path) | {group: {"machine": describe()}})
 
 
 def save_csv(path: Path, heads: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

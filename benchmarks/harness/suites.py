@@ -15,12 +15,6 @@ from benchmarks.harness.cells import (
     SolveCell,
 )
 
-EXACT = ("exact", "milp", "cp-sat")
-"""Methods that prove optimality on instances of tens of sites."""
-
-HEURISTICS = ("local-search", "best-of", "kq", "qk")
-"""Methods of the source paper, and the local search."""
-
 BASELINES = (
     "best-mean",
     "best-cov",

@@ -2,7 +2,7 @@
 
     python -m benchmarks run overtime.replay                 everything: minutes of processor time
     python -m benchmarks run overtime.replay --only fleets   a part; the others keep what they had
-    python -m benchmarks run overtime.replay --databases 60 --days 2 --output /tmp/replay.json
+    python -m benchmarks run overtime.replay --databases 60 --days 2 --results DIR
 
 Writes ``benchmarks/results/replay.json`` and the pictures ``docs/figures/replay-*.png``. The page
 of the documentation shows medians; ``python -m benchmarks report`` shows all rows of the file.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.live.programs import Processes, Servers, awaited
@@ -82,6 +83,9 @@ class EtcdCluster(Servers):
         """Return the output of etcdctl at a site, or None when the command fails."""
         return self.output(site, self.program, "etcdctl", "--command-timeout=5s", *arguments)
 
+    def _ask_voter(self, *arguments: str) -> str | None:
+        return self.ask(self._contact(), *arguments)
+
     def deployment(self) -> Deployment:
         """Return who votes, who learns and who leads, as the servers say."""
         texts = (("members.json", self._members()), ("status.json", self._status()))
@@ -105,11 +109,7 @@ class EtcdCluster(Servers):
                 for word in arguments
             ]
             # as the text of the step says: again while members connect or catch up
-            awaited(
-                lambda words=words: self.ask(self._contact(), *words),  # type: ignore[misc]  # a lambda with a default
-                lambda text: text is not None,
-                60,
-            )
+            awaited(partial(self._ask_voter, *words), lambda text: text is not None, 60)
         self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
         kept = {one["name"] for one in document["members"]}
         for name in self.running.keys() - kept:  # one that is removed may not hear of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import sys
@@ -124,20 +125,12 @@ class ZooKeeperEnsemble(Servers):
 
     def runs(self, goal: Deployment) -> None:
         """Wait until every server of a deployment has its role."""
-        for site in goal.voters_at:
-            awaited(
-                lambda site=site: self.mode(site),  # type: ignore[misc]  # a lambda with a default
-                lambda mode: mode in ("leader", "follower"),
-                60,
-            )
-        for site in goal.non_voters_at:
-            awaited(
-                lambda site=site: self.mode(site),  # type: ignore[misc]  # a lambda with a default
-                lambda mode: mode == "observer",
-                60,
-            )
-        modes = [self.mode(site) for site in goal.voters_at]
-        assert modes.count("leader") == 1, modes
+        roles = dict.fromkeys(goal.voters_at, ["leader", "follower"])
+        roles |= dict.fromkeys(goal.non_voters_at, ["observer"])
+        for site, modes in roles.items():
+            awaited(functools.partial(self.mode, site), modes.__contains__, 60)
+        found = [self.mode(site) for site in goal.voters_at]
+        assert found.count("leader") == 1, found
 
     def carry_out(self, text: str, contact: str) -> None:
         """Carry out the steps of an export as a person reads them, by the shell of one site."""
@@ -153,14 +146,9 @@ class ZooKeeperEnsemble(Servers):
                 self.start(sites[started[1]], servers + spec + "\n")
             if "reconfig" in line:
                 words = line[line.index("reconfig") :].split()
-                awaited(
-                    lambda words=words: self.shell(contact, *words),  # type: ignore[misc]  # a lambda with a default
-                    lambda out: out is not None,
-                )
+                awaited(functools.partial(self.shell, contact, *words), lambda out: out is not None)
             else:
                 waited = re.search(r"wait until (\S+)", line)
                 assert waited is not None, line
-                awaited(
-                    lambda site=sites[waited[1]]: self.mode(site),  # type: ignore[misc]  # a lambda with a default
-                    lambda mode: mode == "observer",
-                )
+                mode = functools.partial(self.mode, sites[waited[1]])
+                awaited(mode, lambda mode: mode == "observer")

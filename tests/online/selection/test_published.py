@@ -111,8 +111,7 @@ def test_what_the_page_says_of_the_load_step():
 @pytest.mark.parametrize("part", ["mixes", "load step"])
 def test_a_run_shorter_than_its_warm_up_is_refused(part, tmp_path, capsys):
     study = ["run", "online.selection.closed_loop", "--only", part, "--seeds", "1"]
-    output = tmp_path / "rows.json"
-    assert main([*study, "--operations", "3000", "--output", str(output)]) == 1
+    assert main([*study, "--operations", "3000", "--results", str(tmp_path)]) == 1
     assert "--operations: too few: " in capsys.readouterr().err
 
 
