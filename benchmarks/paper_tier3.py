@@ -27,13 +27,12 @@ paper.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -90,15 +89,8 @@ def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Inst
     weight: FloatArray = ratio ** rng.permutation(clients).astype(np.float64)
     counts = np.zeros((clients, len(STANDARD_OPERATIONS)))
     counts[:, 0] = np.round(1e9 * weight / weight.sum())
-    return Instance(
-        sites=base.sites,
-        clients=base.clients,
-        client_rtt=base.client_rtt,
-        site_rtt=base.site_rtt,
-        counts=counts,
-        operations=STANDARD_OPERATIONS,
-        name=f"{base.name}, weak reads, ratio {ratio:g}",
-    )
+    name = f"{base.name}, weak reads, ratio {ratio:g}"
+    return base.replace(counts=counts, operations=STANDARD_OPERATIONS, intervals=(), name=name)
 
 
 def _line(instances: list[Instance], voters: int) -> dict[str, object]:
@@ -229,37 +221,6 @@ BUCKETS = tuple(range(5, 100, 10))
 """Midpoints of the buckets of a share, per cent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Result of one method on one problem.
-
-    `x` is the value on the axis of the figure: |R| (8, 11), the share of transactions (9) or of
-    weak reads (10) in per cent. `optimum` is the reference of `objective`: of the problem, or
-    for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is,
-    `diversity` whether that of a present deployment is "kept" or the plan is "free" of rules.
-    """
-
-    figure: int
-    network: str
-    workload: str
-    seed: int
-    replicas: int
-    voters: int
-    x: float
-    sigma: float
-    diversity: str = "free"
-    method: str = ""
-    objective: float = float("nan")
-    optimum: float = float("nan")
-    proven: bool = False
-    seconds: float = float("nan")
-
-    @property
-    def clients(self) -> str:
-        """Clients of the problem."""
-        return "cities" if self.network in BUNDLED else "sites"
-
-
 def kept(problem: Problem) -> Problem:
     """Return a problem with the diversity that a present deployment of as many voters has.
 
@@ -273,58 +234,58 @@ def kept(problem: Problem) -> Problem:
     return problem.replace(diversity=[rule for rule in rules if rule.role == "voters"])
 
 
-def solved(problem: Problem, about: Point) -> Iterator[Point]:
-    """Yield a row for each method on a problem without and with the diversity of today."""
-    yield from _solved(problem, about)
-    if problem.instance.domains:
-        yield from _solved(kept(problem), dataclasses.replace(about, diversity="kept"))
+def solved(problem: Problem, about: Row) -> Iterator[Row]:
+    """Yield a row for each method on a problem without and with the diversity of today.
 
-
-def _solved(problem: Problem, about: Point) -> Iterator[Point]:
-    """Yield a row for each method on a problem, beside the proven optimum.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    about
-        What figure, network, workload, seed, size and x it belongs to.
+    A row has what is known `about` the problem (figure, network, workload, seed, |R|, |V|, sigma,
+    and `x`, the value on the axis of the figure), and ``optimum``, the reference of ``objective``:
+    of the problem, or for figure 11 that of 13 replicas.
     """
+    yield from _solved(problem, {**about, "diversity": "free"})
+    if problem.instance.domains:
+        yield from _solved(kept(problem), {**about, "diversity": "kept"})
+
+
+def _solved(problem: Problem, about: Row) -> Iterator[Row]:
+    """Yield a row for each method on a problem, the proven optimum first."""
     best = run(load_method("exact"), problem, Options(time_limit=120.0))
-    about = dataclasses.replace(
-        about,
-        method="exact",
-        objective=best.objective,
-        optimum=best.objective,
-        proven=best.status is Status.OPTIMAL,
-        seconds=round(best.seconds, 6),
-    )
-    yield about
-    for name in METHODS:
-        plan = run(load_method(name), problem, Options())
-        yield dataclasses.replace(
-            about, method=name, objective=plan.objective, seconds=round(plan.seconds, 6)
-        )
+    for name in ("exact", *METHODS):
+        plan = best if name == "exact" else run(load_method(name), problem, Options())
+        yield {
+            **about,
+            "method": name,
+            "objective": plan.objective,
+            "optimum": best.objective,
+            "proven": best.status is Status.OPTIMAL,
+            "seconds": round(plan.seconds, 6),
+        }
 
 
-def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+def _about(figure: int, network: str, workload: str, seed: int, sizes: tuple[int, int],
+           x: float, sigma: float) -> Row:  # fmt: skip
+    return {"figure": figure, "network": network, "workload": workload, "seed": seed,
+            "replicas": sizes[0], "voters": sizes[1], "x": x, "sigma": sigma}  # fmt: skip
+
+
+def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Row]:
     """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
     for world in worlds(seeds, USED, sigma=sigma, latency=latency):
-        for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
-            for size in sizes:
+        for voters in (3, 5):
+            for size in range(voters, voters + 5):
                 problem = Problem(world.instance, replicas=size, voters=voters)
-                about = Point(8, world.network, world.mix, world.seed, size, voters, size, sigma)
+                sizes = size, voters
+                about = _about(8, world.network, world.mix, world.seed, sizes, size, sigma)
                 yield from solved(problem, about)
 
 
 def _by_share(
     figure: int,
+    base: str,
+    raised: tuple[int, ...],
     seeds: Sequence[int],
     sigma: float,
     latency: Path | None,
-    base: str,
-    raised: tuple[int, ...],
-) -> Iterator[Point]:
+) -> Iterator[Row]:
     """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
     shares = mix_shares(base)
     inside = np.zeros(5, dtype=bool)
@@ -342,7 +303,8 @@ def _by_share(
                 if instance is not None:
                     problem = Problem(instance, replicas=7, voters=5)
                     x = round(100 * issued(instance, raised), 4)
-                    yield from solved(problem, Point(figure, network, base, seed, 7, 5, x, sigma))
+                    about = _about(figure, network, base, seed, (7, 5), x, sigma)
+                    yield from solved(problem, about)
 
 
 def issued(instance: Instance, operations: Sequence[int]) -> float:
@@ -351,49 +313,29 @@ def issued(instance: Instance, operations: Sequence[int]) -> float:
     return float(counts[list(operations)].sum() / counts.sum())
 
 
-def figure_9(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
-    """QK against KQ by the share of transactions; the rest is the read mix of `social`."""
-    yield from _by_share(9, seeds, sigma, latency, "social", (3, 4))
-
-
-def figure_10(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
-    """KQ against QK by the share of weak reads; the rest is the mix of `sessions`."""
-    yield from _by_share(10, seeds, sigma, latency, "sessions", (0,))
-
-
-def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
+def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Row]:
     """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
     for world in worlds(seeds, USED, READ_HEAVY, sigma, latency):
-        rows: list[Point] = []
+        rows: list[Row] = []
         for size in range(4, 14):
             problem = Problem(world.instance, replicas=size, voters=3)
-            about = Point(11, world.network, world.mix, world.seed, size, 3, size, sigma)
+            about = _about(11, world.network, world.mix, world.seed, (size, 3), size, sigma)
             rows.extend(solved(problem, about))
-        last = {r.diversity: r for r in rows if r.method == "exact" and r.replicas == 13}
+        last = {row["diversity"]: row for row in rows
+                if row["method"] == "exact" and row["replicas"] == 13}  # fmt: skip
         for row in rows:
-            most = last[row.diversity]
-            yield dataclasses.replace(row, optimum=most.optimum, proven=row.proven and most.proven)
+            most = last[row["diversity"]]
+            proven = row["proven"] and most["proven"]
+            yield {**row, "optimum": most["optimum"], "proven": proven}
 
-
-FIGURES: dict[int, Callable[[Sequence[int], float, Path | None], Iterator[Point]]] = {
-    8: figure_8,
-    9: figure_9,
-    10: figure_10,
-    11: figure_11,
-}
 
 # --- summaries
 
 
-def _frame(rows: Sequence[Point]) -> pd.DataFrame:
-    return pd.DataFrame([dataclasses.asdict(row) for row in rows])
-
-
-def summary_8(rows: Sequence[Point]) -> list[Row]:
+def summary_8(frame: pd.DataFrame) -> list[Row]:
     """Mean of optimum over objective by |V|, |R| and method: all mixes, and the read-heavy ones."""
     table: list[Row] = []
-    frame = _frame(rows)
-    frame["share"] = 100 * frame["optimum"] / frame["objective"]
+    frame = frame.assign(share=100 * frame["optimum"] / frame["objective"])
     for (voters, size), part in frame.groupby(["voters", "replicas"]):
         heavy = part[part["workload"].isin(READ_HEAVY)]
         for label, chosen in (("all nine mixes", part), ("read-heavy mixes", heavy)):
@@ -403,53 +345,52 @@ def summary_8(rows: Sequence[Point]) -> list[Row]:
     return table
 
 
-def summary_share(rows: Sequence[Point]) -> list[Row]:
+def summary_share(frame: pd.DataFrame) -> list[Row]:
     """Mean speed-up of QK over KQ and of KQ over QK, in per cent, by bucket of the share."""
     table: list[Row] = []
     for bucket in BUCKETS:
-        inside = [row for row in rows if abs(row.x - bucket) <= 5]
-        kq, qk = (
-            np.array([row.objective for row in inside if row.method == method])
-            for method in ("kq", "qk")
-        )
+        inside = frame[abs(frame["x"] - bucket) <= 5]
+        kq, qk = (inside["objective"][inside["method"] == method].to_numpy()
+                  for method in ("kq", "qk"))  # fmt: skip
         if kq.size:
-            table.append(
-                {
-                    "share": f"{bucket - 5} to {bucket + 5} %",
-                    "problems": int(kq.size),
-                    "qk over kq": round(float((100 * (kq / qk - 1)).mean()), 2),
-                    "kq over qk": round(float((100 * (qk / kq - 1)).mean()), 2),
-                }
-            )
+            over = {"qk over kq": kq / qk, "kq over qk": qk / kq}
+            line: Row = {"share": f"{bucket - 5} to {bucket + 5} %", "problems": int(kq.size)}
+            gains = {name: round(float((100 * (x - 1)).mean()), 2) for name, x in over.items()}
+            table.append(line | gains)
     return table
 
 
-def summary_11(rows: Sequence[Point]) -> list[Row]:
+def summary_11(frame: pd.DataFrame) -> list[Row]:
     """Mean slowdown in per cent against the optimum with 13 replicas."""
-    frame = _frame(rows)
-    frame["slow"] = 100 * (frame["objective"] / frame["optimum"] - 1)
+    frame = frame.assign(slow=100 * (frame["objective"] / frame["optimum"] - 1))
     means = frame.groupby(["replicas", "method"])["slow"].mean().round(2)
     return [
         {"replicas": size, **{name: float(means[size, name]) for name in (*METHODS, "exact")}}
-        for size in sorted({row.replicas for row in rows})
+        for size in sorted(set(frame["replicas"].tolist()))
     ]
 
 
-SUMMARIES: dict[int, Callable[[Sequence[Point]], list[Row]]] = {
-    8: summary_8,
-    9: summary_share,
-    10: summary_share,
-    11: summary_11,
+Ask: TypeAlias = Callable[[Sequence[int], float, Path | None], Iterator[Row]]
+FIGURES: dict[int, tuple[Ask, Callable[[pd.DataFrame], list[Row]]]] = {
+    8: (figure_8, summary_8),
+    # QK against KQ by the share of transactions; the rest is the read mix of `social`
+    9: (partial(_by_share, 9, "social", (3, 4)), summary_share),
+    # KQ against QK by the share of weak reads; the rest is the mix of `sessions`
+    10: (partial(_by_share, 10, "sessions", (0,)), summary_share),
+    11: (figure_11, summary_11),
 }
+"""Figure -> its rows, from seeds, sigma and the folder of latencies, and their summary."""
 
 
-def by_demand(rows: Sequence[Point], summary: Callable[[Sequence[Point]], list[Row]]) -> list[Row]:
+def by_demand(rows: Sequence[Row], summary: Callable[[pd.DataFrame], list[Row]]) -> list[Row]:
     """Summarise the problems of each kind of clients and each sigma by themselves."""
-    groups = {(row.clients, row.sigma, row.diversity) for row in rows}
+    frame = pd.DataFrame(rows)
+    frame["clients"] = np.where(frame["network"].isin(BUNDLED), "cities", "sites")
+    parts = dict(list(frame.groupby(["clients", "sigma", "diversity"])))
     return [
         {"clients": key[0], "sigma": key[1], "diversity": key[2], **line}
-        for key in sorted(groups, key=lambda key: (key[0] != "sites", key[2] != "free", key[1]))
-        for line in summary([r for r in rows if (r.clients, r.sigma, r.diversity) == key])
+        for key in sorted(parts, key=lambda key: (key[0] != "sites", key[2] != "free", key[1]))
+        for line in summary(parts[key])
     ]
 
 
@@ -484,21 +425,21 @@ def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
     summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
     summary["sigma"] = asked.sigma
-    everything: list[Point] = []
+    everything: list[Row] = []
     for figure in asked.only:
         started = time.perf_counter()
         seeds = range(asked.seeds)
         rows = [
-            row for sigma in asked.sigma for row in FIGURES[figure](seeds, sigma, asked.latency)
+            row for sigma in asked.sigma for row in FIGURES[figure][0](seeds, sigma, asked.latency)
         ]
         everything.extend(rows)
-        table = by_demand(rows, SUMMARIES[figure])
-        problems = sum(row.method == "exact" for row in rows)
-        open_ = sum(row.method == "exact" and not row.proven for row in rows)
+        table = by_demand(rows, FIGURES[figure][1])
+        proven = [row["proven"] for row in rows if row["method"] == "exact"]
+        problems, open_ = len(proven), proven.count(False)
         summary[f"figure {figure}"] = {
             "problems": problems,
             "not proven": open_,
-            "networks": sorted({row.network for row in rows}),
+            "networks": sorted({row["network"] for row in rows}),
             "table": table,
         }
         print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
@@ -508,7 +449,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     summary["each replica"] = gains(asked.seeds)
     save_rows(asked.results / "paper_tier3.csv", everything)
     save_json(asked.results / "paper_tier3.json", summary)
-    return int(any(not row.proven for row in everything))
+    return int(any(not row["proven"] for row in everything))
 
 
 STUDY = Study(

@@ -36,7 +36,7 @@ from benchmarks.harness.result_files import (
 from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
-from benchmarks.paper_tier3 import Point, by_demand, concentrated, gains, kept, summary_11
+from benchmarks.paper_tier3 import by_demand, concentrated, gains, kept, summary_11
 from placement import Problem, load
 from placement.errors import InputError
 from placement.methods.options import Options
@@ -273,7 +273,8 @@ def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients
 
 def test_summaries_keep_clients_and_sigma_apart():
     rows = [
-        Point(11, network, "cache", 0, 4, 3, 4, sigma, "free", method, objective, 100.0, True)
+        {"network": network, "sigma": sigma, "diversity": "free", "replicas": 4,
+         "method": method, "objective": objective, "optimum": 100.0}
         for network, sigma, objective in (
             ("modelled", 1.2, 150.0),
             ("modelled", 3.0, 120.0),
@@ -281,7 +282,7 @@ def test_summaries_keep_clients_and_sigma_apart():
             ("world27", 1.2, 110.0),
         )
         for method in ("kq", "qk", "best-of", "local-search", "exact")
-    ]
+    ]  # fmt: skip
     lines = by_demand(rows, summary_11)
     assert [(line["clients"], line["sigma"], line["kq"]) for line in lines] == [
         ("sites", 1.2, 50.0),

@@ -125,9 +125,9 @@ class ZooKeeperEnsemble(Servers):
 
     def runs(self, goal: Deployment) -> None:
         """Wait until every server of a deployment has its role."""
-        roles = dict.fromkeys(goal.voters_at, ["leader", "follower"])
-        roles |= dict.fromkeys(goal.non_voters_at, ["observer"])
-        for site, modes in roles.items():
+        voters, others = ("leader", "follower"), ("observer",)
+        every = [(site, voters) for site in goal.voters_at]
+        for site, modes in [*every, *((site, others) for site in goal.non_voters_at)]:
             awaited(functools.partial(self.mode, site), modes.__contains__, 60)
         found = [self.mode(site) for site in goal.voters_at]
         assert found.count("leader") == 1, found
