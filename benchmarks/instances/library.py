@@ -2,7 +2,8 @@
 
 The file has one line of JSON for each question: ``question``, the settings
 (:class:`benchmarks.instances.question.LibraryQuestion`); ``data``, the digest of the instance that
-follows from them; ``answer``, the best known, or null.
+follows from them; ``answer``, the best known, or null. A new question is a line with its settings
+alone; ``--solve`` adds the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from benchmarks.harness.result_files import save_text
 from benchmarks.harness.study import BAD, FOUND, WORSE
-from benchmarks.instances.question import LibraryQuestion, catalogue, digest
+from benchmarks.instances.question import LibraryQuestion, digest
 from placement.errors import CertificateError, InputError, LimitError, PlacementError, SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.methods.registry import solve
@@ -130,11 +131,11 @@ class Entry:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Entry:
         """Return the entry that :meth:`to_json` wrote."""
-        known = data["answer"]
+        known = data.get("answer")
         if known is not None:
             lists = {name: tuple(known[name]) for name in ("voters", "replicas")}
             known = LibraryAnswer(**{**known, **lists})
-        return cls(LibraryQuestion.from_json(data["question"]), data["data"], known)
+        return cls(LibraryQuestion.from_json(data["question"]), data.get("data", ""), known)
 
 
 def read(path: Path = LIBRARY) -> tuple[Entry, ...]:
@@ -324,15 +325,12 @@ def _check(entries: Sequence[Entry], prove_below: float) -> int:
 def _solve(asked: argparse.Namespace) -> int:
     """Answer questions one after another; the library is written after each."""
     path: Path = asked.library
-    known = {entry.question.name: entry for entry in read(path)} if path.exists() else {}
-    questions = {question.name: question for question in catalogue()}
-    questions |= {name: entry.question for name, entry in known.items()}
-    unknown = [name for name in asked.solve or () if name not in questions]
+    known = {entry.question.name: entry for entry in read(path)}
+    unknown = [name for name in asked.solve or () if name not in known]
     if unknown:
         raise InputError("no such question", field="--solve", value=unknown[0])
-    for name in asked.solve or [name for name in questions if asked.only in name]:
-        question, entry = questions[name], known.get(name)
-        old = None if entry is None else entry.answer
+    for name in asked.solve or [name for name in known if asked.only in name]:
+        question, old = known[name].question, known[name].answer
         if old is not None and not asked.solve:
             done = old.status in ("optimal", "infeasible")
             if done or (old.limit >= asked.time_limit and asked.method in old.method):
@@ -346,11 +344,9 @@ def _solve(asked: argparse.Namespace) -> int:
                 return BAD
             continue
         best = better(old, new)
-        if entry is None:
-            entry = Entry(question, digest(problem))
-        known[name] = dataclasses.replace(entry, answer=best)
-        order = [one for one in questions if one in known]
-        write((known[one] for one in order), path)
+        data = known[name].data or digest(problem)
+        known[name] = Entry(question, data, best)
+        write(known.values(), path)
         print(
             f"{name}: {new.status}, gap {100 * best.gap:.2g} %, {new.seconds:g} s",
             file=sys.stderr,

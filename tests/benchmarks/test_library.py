@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.instances.library import Entry, LibraryAnswer, better, check, read, write
-from benchmarks.instances.question import catalogue, digest
+from benchmarks.instances.question import digest
 from placement.errors import SolverError
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
@@ -24,9 +24,9 @@ def _quick() -> list[Entry]:
     return list(found.values())
 
 
-def test_the_file_has_the_questions_of_the_catalogue() -> None:
-    named = {question.name: question.to_json() for question in catalogue()}
-    assert {entry.question.name: entry.question.to_json() for entry in read()} == named
+def test_the_names_of_questions_differ() -> None:
+    names = [entry.question.name for entry in read()]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("entry", _quick(), ids=lambda entry: entry.question.name)
@@ -97,17 +97,16 @@ def test_the_command_solves_and_goes_on_where_it_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "library.jsonl"
+    asked = [Entry(one.question, "") for one in read() if "mean-00" in one.question.name]
+    write(asked, path)
     ask = ["library", "--library", str(path), "--only", "mean-00"]
     assert main([*ask, "--all", "--time-limit", "5"]) == 0
-    first = capsys.readouterr().err.splitlines()
-    assert len(first) == 9
+    assert len(capsys.readouterr().err.splitlines()) == 9
     entries = read(path)
-    write(entries[:4], path)
+    write([*entries[:4], *asked[4:]], path)
     assert main([*ask, "--all"]) == 0
     assert len(capsys.readouterr().err.splitlines()) == 5
-    again = read(path)
-    assert [entry.question.name for entry in again] == [entry.question.name for entry in entries]
-    assert all(digest(entry.question.problem()) == entry.data for entry in again)
+    assert all(digest(entry.question.problem()) == entry.data for entry in read(path))
     assert main([*ask, "--check"]) == 0
     assert "9 of 9 entries hold" in capsys.readouterr().out
     assert main(ask) == 0

@@ -212,10 +212,10 @@ def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
 ):
     begun, version, row = [], "1", Bench.row
     system = SimpleNamespace(name="fake", package="p", servers=3, version=lambda: version)
+    fake = SimpleNamespace(system=system)
 
     def measured(layout, count, part=""):
         begun.append(part or layout.name)
-        fake = SimpleNamespace(system=system)
         yield row(fake, layout, "write", 0, count, 1.0, 1.0, 1.0, part=part)
         if len(begun) == 3:
             raise KeyboardInterrupt
