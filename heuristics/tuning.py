@@ -37,13 +37,3 @@ NORMAL_SHARE = 0.3
 # qk
 QUORUM_BLOCK = 100_000
 """Summands of the leaders that are handled at once: they should stay in cache [no study]."""
-
-# tail: percentiles
-LATE_LEADERS = 4
-"""Leaders that get new sets in a round [percentiles]."""
-LATE_COPIES = 4
-"""New sets of each of these leaders [percentiles]."""
-LATE_SHAKES = (3, 8)
-"""Random moves of a shaken copy, in turn [percentiles]."""
-LATE_ROLES = 2000
-"""Voter sets that the last step enumerates at most [percentiles]."""

@@ -75,6 +75,7 @@ from placement.support.checks import FloatArray
 from placement.support.work import Work
 
 Costs = RoundedCosts | ExactCosts
+_NO_BETAS = Betas()  # one for all leaders
 
 
 class _MeanMultipliers(NamedTuple):
@@ -112,7 +113,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
             waits = claim.wait_places(leader)
         choice = SiteChoice(rules, leader, waits, cases)
         super().__init__(choice, "all leaders" if leader is None else f"leader {leader}", work)
-        self.beta = Betas()
+        self.beta = _NO_BETAS
         self._transfers: CostTransfers | None = None
         self._last_detours: tuple[Costs | None, State | None, list[int]] = (None, None, [])
         self._last_floors: tuple[Costs | None, frozenset[int], list[int]] = (None, frozenset(), [])

@@ -45,22 +45,6 @@ def _histogram(values: FloatArray, weights: FloatArray, width: float, bins: int)
     return histogram
 
 
-def of_samples(samples: Sequence[float], *, width: float, bins: int) -> FloatArray:
-    """Empirical distribution of samples in ms.
-
-    Raises
-    ------
-    InputError
-        When there are none, or one is negative or not finite.
-    """
-    values = np.asarray(samples, dtype=np.float64)
-    if values.size == 0 or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(
-            "bad samples", field="samples", value=samples, expected="finite milliseconds >= 0"
-        )
-    return _histogram(values, np.full(len(values), 1 / len(values)), width, bins)
-
-
 def of_weights(
     values: Sequence[float], weights: Sequence[float], *, width: float, bins: int
 ) -> FloatArray:

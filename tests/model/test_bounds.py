@@ -46,7 +46,7 @@ from placement.proof.certificate_check import check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
 from placement.support.checks import LARGEST
 from placement.support.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
-from placement.tail.histograms import of_samples, of_weights
+from placement.tail.histograms import of_weights
 from placement.testing import random_instance
 from tests.quorumstore.instances import random_problem
 
@@ -252,8 +252,8 @@ def test_histograms_with_huge_rtts() -> None:
         warnings.simplefilter("error", RuntimeWarning)
         for far in (1e19, 1e300, 1.7e308):
             assert of_weights([1.0, far], [3, 1], width=0.5, bins=4).tolist() == [0, 0, 0.75, 0]
-            assert of_samples([1.0, far], width=1e-3, bins=4).tolist() == [0, 0, 0, 0]
-    edges = of_samples(np.nextafter(np.arange(8) + 0.5, 0), width=1.0, bins=8)
+            assert of_weights([1.0, far], [1, 1], width=1e-3, bins=4).tolist() == [0, 0, 0, 0]
+    edges = of_weights(np.nextafter(np.arange(8) + 0.5, 0), np.ones(8), width=1.0, bins=8)
     assert edges.sum() == 1
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.model.constraints import GroupRule
+from placement.model.site_families import SiteFamily
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
@@ -41,7 +42,7 @@ def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
                 if within is None:  # all voters, at any distance
                     within, wanted = last, problem.rules.voters
                 greedy = choice._cheapest_with_family(
-                    ordered, held, site, within, wanted, choice._unruled
+                    ordered, held, site, within, wanted, SiteFamily.of_blocks(sites, {})
                 )
                 quick = choice._cheapest_by_places(ordered, held, put_in, site, radius)
                 assert quick == greedy

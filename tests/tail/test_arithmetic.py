@@ -30,7 +30,6 @@ from placement.tail.histograms import (
     of_families,
     of_family,
     of_percentiles,
-    of_samples,
     of_weights,
 )
 from placement.tail.latency_mixture import mixture
@@ -237,7 +236,9 @@ def test_mixture_equals_monte_carlo():
 
 
 def test_sources_of_distributions():
-    assert of_samples([1, 1, 2.4, 9], width=1, bins=5) == pytest.approx([0, 0.5, 0.25, 0, 0])
+    assert of_weights([1, 2.4, 9], [2, 1, 1], width=1, bins=5) == pytest.approx(
+        [0, 0.5, 0.25, 0, 0]
+    )
     for family in ("lognormal", "gamma"):
         d = of_family(50, 0.2, family, width=1, bins=400)
         x = np.arange(400)
@@ -259,8 +260,6 @@ def test_sources_of_distributions():
     [
         (lambda: of_percentiles({50: 3.0}, width=1, bins=9), "two or more between 0 and 100"),
         (lambda: of_percentiles({10: 3.0, 50: 2.0}, width=1, bins=9), "must not fall"),
-        (lambda: of_samples([], width=1, bins=9), "bad samples"),
-        (lambda: of_samples([-1.0], width=1, bins=9), "bad samples"),
         (lambda: of_family(3, 0.1, "cauchy", width=1, bins=9), "unknown family"),
         (lambda: of_family(3, -0.1, "gamma", width=1, bins=9), "variation: out of range"),
     ],
@@ -340,7 +339,7 @@ def test_linear_between_points_and_no_tail_without_a_slope():
 
 def test_atoms_on_the_edge_of_a_bin_round_as_samples_do():
     assert np.nonzero(of_percentiles({10: 2.5, 90: 2.5}, width=1, bins=9))[0].tolist() == [3]
-    assert np.nonzero(of_samples([2.5], width=1, bins=9))[0].tolist() == [3]
+    assert np.nonzero(of_weights([2.5], [1], width=1, bins=9))[0].tolist() == [3]
     assert np.nonzero(of_percentiles({10: 0.0, 90: 0.0}, width=1, bins=9))[0].tolist() == [0]
 
 

@@ -13,7 +13,7 @@ from placement.io.feeds.rtt_tables import read_pairs
 from placement.io.rtt_distributions import read_distributions
 from placement.measures.question import percentile_question
 from placement.tail import Distributions
-from placement.tail.histograms import of_percentiles, of_samples
+from placement.tail.histograms import of_percentiles, of_weights
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_samples(instance, tmp_path):
     path = tmp_path / "d.csv"
     path.write_text("\n".join(rows) + "\n")
     made = read_distributions(path, instance)
-    expected = of_samples([19, 21, 21, 25], width=1, bins=made.bins)
+    expected = of_weights([19, 21, 21, 25], [1, 1, 1, 1], width=1, bins=made.bins)
     assert made.site_site[1, 0] == pytest.approx(expected)
     assert made.client_site[2, 0][50] == 0.5
 

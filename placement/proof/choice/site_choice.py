@@ -31,6 +31,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.support.checks import FloatArray
+
+
+@cache
+def _unruled(sites: int) -> SiteFamily:
+    return SiteFamily.of_blocks(sites, {})
 
 
 class SiteChoice:
@@ -76,18 +82,13 @@ class SiteChoice:
         self.asks_quorum = waits is not None or cases is not None
         self._cases = None if cases is None else CaseGreedy(cases)
         of_sites = np.zeros(sites) if waits is None else waits
-        self.radii, numbers = np.unique(of_sites, return_inverse=True)
-        self._radius: list[int] = numbers.tolist()  # of each site
-        by_radius: list[int] = np.argsort(numbers, kind="stable").tolist()
-        ends = [0, *np.cumsum(np.bincount(numbers)).tolist()]
-        self._rings = [by_radius[a:b] for a, b in itertools.pairwise(ends)]
+        self.radii, self._numbers = np.unique(of_sites, return_inverse=True)
         self._pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]}
         if leader is not None:
             self._pinned.add(leader)
         self._may_vote: list[bool] = rules.may_vote.tolist()
         self._families = site_families(rules, "replicas")
         self._of_voters = site_families(rules, "voters")
-        self._unruled = SiteFamily.of_blocks(sites, {})
         self._rules_votes = bool(self._of_voters)
         passes = len(self._families) + len(self._of_voters) * len(self.radii)
         if cases is not None:
@@ -95,6 +96,15 @@ class SiteChoice:
             passes += len(self.radii)
         self.steps = sites * (2 + passes) + len(self.radii)
         """Steps of one inner problem, at most."""
+
+    @cached_property
+    def _radius(self) -> list[int]:
+        return list(map(int, self._numbers))
+
+    @cached_property
+    def _rings(self) -> list[list[int]]:
+        ends = np.cumsum(np.bincount(self._numbers))[:-1]
+        return [x.tolist() for x in np.split(np.argsort(self._numbers, kind="stable"), ends)]
 
     def open_sites(self, inside: Collection[int], free: Iterable[int]) -> list[int]:
         """Free sites for which the rules for replicas leave room beside I.
@@ -430,7 +440,7 @@ class SiteChoice:
             return None
         if len(self._of_voters) > 1:
             return self._searched_radius(replicas)
-        family = self._of_voters[0] if self._of_voters else self._unruled
+        family = self._of_voters[0] if self._of_voters else _unruled(len(self._radius))
         voters = self._voters(replicas, size, family)
         if voters is None or voters[0] < size:
             return None

@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <limits.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,17 +119,28 @@ typedef struct {
     int32_t sites;
 } cost_source;
 
-static void costs_of_client(const cost_source *from, int32_t client, int64_t *out)
+/* List the sites of a client whose cost is below a limit, and the costs; return how many. */
+static size_t cheap_sites(const cost_source *from, int32_t client, int64_t limit, double *sum, int32_t *site, int64_t *paid)
 {
     const size_t sites = (size_t)from->sites, row = (size_t)client * sites;
-    if (from->table) {
-        memcpy(out, from->table + row, sites * sizeof *out);
-        return;
+    const double most = nextafter((double)limit, INFINITY);
+    const double *to_leader = from->table ? NULL : from->to_leader + (size_t)from->scenario[client] * sites;
+    const double *near = from->near, relay = to_leader ? from->relay[client] : 0.0;
+    size_t found = 0, kept = 0;
+    for (size_t j = 0; j < sites && from->table; j++)
+        sum[j] = (double)from->table[row + j];
+    for (size_t j = 0; j < sites && to_leader; j++)
+        sum[j] = (relay * to_leader[j] + near[row + j]) * from->below;
+    for (size_t j = 0; j < sites; j++) { /* doubles first, without a branch: whole numbers decide */
+        site[found] = (int32_t)j;
+        found += sum[j] < most;
     }
-    const double relay = from->relay[client], *near = from->near + row;
-    const double *to_leader = from->to_leader + (size_t)from->scenario[client] * sites;
-    for (size_t j = 0; j < sites; j++)
-        out[j] = (int64_t)((relay * to_leader[j] + near[j]) * from->below);
+    for (size_t k = 0; k < found; k++) {
+        site[kept] = site[k];
+        paid[kept] = from->table ? from->table[row + (size_t)site[k]] : (int64_t)sum[site[k]];
+        kept += paid[kept] < limit;
+    }
+    return kept;
 }
 
 static int32_t place_of(const void *rank, int width, size_t at)
@@ -136,14 +148,13 @@ static int32_t place_of(const void *rank, int width, size_t at)
     return width == 2 ? ((const int16_t *)rank)[at] : ((const int32_t *)rank)[at];
 }
 
-/* All pairs that cost less than a limit of the client; NULL with the exception set. They are found client
-   by client, then put in the order of the sites. */
+/* All pairs that cost less than a limit of the client, by site; NULL with the exception set. */
 static pairs *list_pairs(const cost_source *from, const void *rank, int width, const int64_t *limit,
                          int32_t clients, int32_t sites)
 {
     const size_t row = (size_t)sites;
     size_t room = 4 * row, found = 0;
-    int64_t *cost = malloc((row + 1) * sizeof *cost);
+    double *cost = malloc((row + 1) * sizeof *cost);
     int64_t *next = calloc(row + 1, sizeof *next);
     int64_t *end = malloc(((size_t)clients + 1) * sizeof *end); /* of the pairs of each client */
     int32_t *site = malloc(room * sizeof *site);
@@ -165,13 +176,7 @@ static pairs *list_pairs(const cost_source *from, const void *rank, int width, c
                 goto done;
             }
         }
-        costs_of_client(from, c, cost);
-        const int64_t most = limit[c];
-        for (int32_t j = 0; j < sites; j++) { /* without a branch */
-            site[found] = j;
-            paid[found] = cost[j];
-            found += cost[j] < most;
-        }
+        found += cheap_sites(from, c, limit[c], cost, site + found, paid + found);
         end[c] = (int64_t)found;
     }
     for (size_t p = 0; p < found; p++)
