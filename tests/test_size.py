@@ -19,7 +19,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 PACKAGES = {
     "placement": 81350,
     "formulations": 35967,
-    "heuristics": 6066,
+    "heuristics": 6056,
     "benchmarks": 13689,
     "tests": 51174,
 }
@@ -65,7 +65,7 @@ ROOMS = {
     "placement/quorumstore": 2202,
     "placement/report": 4084,
     "placement/support": 809,
-    "placement/tail": 2011,
+    "placement/tail": 1995,
     "placement/testing": 1111,
     "placement/text": 837,
     "placement/workloads": 1535,
@@ -88,7 +88,7 @@ ROOMS = {
     "tests/protocols": 2357,
     "tests/quorumstore": 2219,
     "tests/report": 988,
-    "tests/tail": 1084,
+    "tests/tail": 1083,
     "tests/workloads": 987,
 }
 
