@@ -3,6 +3,12 @@
 #include <string.h>
 #include <time.h>
 
+int refused(const char *why)
+{
+    PyErr_SetString(PyExc_ValueError, why);
+    return 0;
+}
+
 double clock_now(void)
 {
     struct timespec now;

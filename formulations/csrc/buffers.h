@@ -28,6 +28,9 @@ typedef struct {
 int take_arrays(column *columns, int count, int least, int sites);
 void release_arrays(column *columns, int held);
 
+/* 0, with a ValueError set. */
+int refused(const char *why);
+
 /* Seconds of the wall clock. */
 double clock_now(void);
 

@@ -30,10 +30,8 @@ static void free_search(PyObject *capsule)
 static int in_range(const int32_t *values, size_t count, int least, int below)
 {
     for (size_t k = 0; k < count; k++)
-        if (values[k] < least || values[k] >= below) {
-            PyErr_SetString(PyExc_ValueError, "an index is out of range");
-            return 0;
-        }
+        if (values[k] < least || values[k] >= below)
+            return refused("an index is out of range");
     return 1;
 }
 
@@ -46,10 +44,8 @@ static int read_store(store *s, PyObject *args)
                           &rank, &moved, &variant_of, &begin, &site, &variant, &region))
         return 0;
     if (s->sites < 1 || s->sites > MOST_SITES || s->values < 1 || s->variants < 0 ||
-        s->most_variants < 0 || s->losses < 0 || lost < 0) {
-        PyErr_SetString(PyExc_ValueError, "sizes out of range");
-        return 0;
-    }
+        s->most_variants < 0 || s->losses < 0 || lost < 0)
+        return refused("sizes out of range");
     const size_t n = (size_t)s->sites, v = (size_t)s->variants, l = (size_t)s->losses;
     const size_t of = n * (size_t)s->most_variants, m = (size_t)lost;
     owned_memory *owned = &s->owned;
@@ -64,10 +60,8 @@ static int read_store(store *s, PyObject *args)
         !in_range(s->loss_begin, l + 1, 0, lost + 1))
         return 0;
     for (size_t k = 0; k < l; k++)
-        if (s->loss_begin[k] > s->loss_begin[k + 1]) {
-            PyErr_SetString(PyExc_ValueError, "losses overlap");
-            return 0;
-        }
+        if (s->loss_begin[k] > s->loss_begin[k + 1])
+            return refused("losses overlap");
     return 1;
 }
 
@@ -92,10 +86,8 @@ static int fitting_pairs(const store *s, const int32_t *shapes, size_t pairs)
     for (size_t k = 0; k < pairs; k++) {
         const int32_t *p = shapes + 4 * k;
         if (p[0] < 1 || p[0] > s->sites || p[1] < 1 || p[1] > p[0] || p[2] < 1 || p[2] > p[0] ||
-            p[3] < 1) {
-            PyErr_SetString(PyExc_ValueError, "(N, R, W) or a regional cap is out of range");
-            return 0;
-        }
+            p[3] < 1)
+            return refused("(N, R, W) or a regional cap is out of range");
     }
     return 1;
 }
@@ -119,10 +111,8 @@ static PyObject *open_search(PyObject *self, PyObject *args)
     store *s = PyCapsule_GetPointer(owner, STORE);
     if (!s)
         return NULL;
-    if (pairs < 1 || pairs > MOST_SITES * 64) {
-        PyErr_SetString(PyExc_ValueError, "no pairs, or too many");
-        return NULL;
-    }
+    if (pairs < 1 || pairs > MOST_SITES * 64)
+        return PyErr_Format(PyExc_ValueError, "no pairs, or too many");
     const size_t n = (size_t)s->sites, many = (size_t)pairs;
     size_t largest = 0;
     const int64_t wanted[2] = {needed[0], needed[1]};
@@ -228,10 +218,8 @@ static PyObject *probe(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&iO", to_search, &x, &pair, &rows))
         return NULL;
-    if (pair < 0 || pair >= x->pairs) {
-        PyErr_SetString(PyExc_ValueError, "no such pair");
-        return NULL;
-    }
+    if (pair < 0 || pair >= x->pairs)
+        return PyErr_Format(PyExc_ValueError, "no such pair");
     if (PyObject_GetBuffer(rows, &view, PyBUF_C_CONTIGUOUS))
         return NULL;
     const size_t size = (size_t)x->pair[pair].size, cells = (size_t)view.len / 4;
@@ -297,10 +285,8 @@ static PyObject *list(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&ii(iiii)", to_search, &x, &pair, &first, &at[0], &at[1], &at[2],
                           &at[3]))
         return NULL;
-    if (pair < 0 || pair >= x->pairs || first < 0 || first >= x->s->sites) {
-        PyErr_SetString(PyExc_ValueError, "no such pair or site");
-        return NULL;
-    }
+    if (pair < 0 || pair >= x->pairs || first < 0 || first >= x->s->sites)
+        return PyErr_Format(PyExc_ValueError, "no such pair or site");
     memcpy(x->limit.normal, at, sizeof x->limit.normal);
     memcpy(x->limit.worst, at + 2, sizeof x->limit.worst);
     enter(x);

@@ -493,10 +493,8 @@ static int read_sets(sets *x, PyObject *args)
                           &terms, &rules))
         return 0;
     if (x->sites < 1 || x->sites > 30000 || x->clients < 1 || x->size < 1 || x->size > x->sites ||
-        x->size > MOST_MEMBERS || x->terms < 0 || x->terms > 1000 || x->rules < 0 || x->rules > 1000 || labels < 1) {
-        PyErr_SetString(PyExc_ValueError, "sizes out of range");
-        return 0;
-    }
+        x->size > MOST_MEMBERS || x->terms < 0 || x->terms > 1000 || x->rules < 0 || x->rules > 1000 || labels < 1)
+        return refused("sizes out of range");
     const size_t S = (size_t)x->sites, C = (size_t)x->clients, D = (size_t)x->size + 1;
     owned_memory *owned = &x->owned;
     if (!(x->original = copy_buffer(owned, original, S * 4)) || !(x->by_site = copy_buffer(owned, by_site, S * C * 8)) ||
@@ -533,10 +531,8 @@ static int read_sets(sets *x, PyObject *args)
                 x->suffix[from * row + k * C + c] = middle < high ? middle : high;
             }
     if (!in_range(x->near_order, S * S, x->sites) ||
-        !in_range(x->labels, (size_t)labels * S, MOST_DOMAINS)) {
-        PyErr_SetString(PyExc_ValueError, "an index is out of range");
-        return 0;
-    }
+        !in_range(x->labels, (size_t)labels * S, MOST_DOMAINS))
+        return refused("an index is out of range");
     return read_rows(x, terms, rules, labels);
 }
 

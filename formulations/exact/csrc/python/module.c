@@ -268,10 +268,8 @@ static PyObject *py_decisions_learned(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&i", to_context, &x, &leader))
         return NULL;
-    if (leader < -1 || leader >= x->p.sites) {
-        PyErr_SetString(PyExc_ValueError, "no such leader");
-        return NULL;
-    }
+    if (leader < -1 || leader >= x->p.sites)
+        return PyErr_Format(PyExc_ValueError, "no such leader");
     const pseudo_costs *p = &x->open.tree[memory_row(x, leader)].pseudo;
     return PyFloat_FromDouble(p->tries_sum[IN] + p->tries_sum[OUT]);
 }
@@ -289,10 +287,8 @@ static void capsule_free(PyObject *capsule)
 static int are_sites(const int *number, size_t count, int sites)
 {
     for (size_t i = 0; i < count; i++)
-        if (number[i] < 0 || number[i] >= sites) {
-            PyErr_SetString(PyExc_ValueError, "no such site in the order of a client");
-            return 0;
-        }
+        if (number[i] < 0 || number[i] >= sites)
+            return refused("no such site in the order of a client");
     return 1;
 }
 
@@ -312,19 +308,15 @@ static int read_scenarios(owned_memory *owned, PyObject *given, problem *p)
         return 1;
     if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "iOOO", &p->scenarios, &of_clients, &rtt, &weights))
         return 0;
-    if (p->scenarios < 1 || p->scenarios > INT_MAX / 2) {
-        PyErr_SetString(PyExc_ValueError, "not a number of scenarios");
-        return 0;
-    }
+    if (p->scenarios < 1 || p->scenarios > INT_MAX / 2)
+        return refused("not a number of scenarios");
     size_t K = (size_t)p->scenarios;
     if (!(p->scenario = copy_buffer(owned, of_clients, C * sizeof(int))) ||
         !(p->scenario_rtt = copy_buffer(owned, rtt, K * S * S * 8)) || !(p->scenario_weight = copy_buffer(owned, weights, K * 8)))
         return 0;
     for (size_t c = 0; c < C; c++)
-        if (p->scenario[c] < (c ? p->scenario[c - 1] : 0) || p->scenario[c] >= p->scenarios) {
-            PyErr_SetString(PyExc_ValueError, "no such scenario of a client, or clients not in the order of scenarios");
-            return 0;
-        }
+        if (p->scenario[c] < (c ? p->scenario[c - 1] : 0) || p->scenario[c] >= p->scenarios)
+            return refused("no such scenario of a client, or clients not in the order of scenarios");
     return 1;
 }
 
@@ -337,10 +329,8 @@ static int read_wait(owned_memory *owned, PyObject *given, leader_wait *out, int
     if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOO", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
                                                    &out->near, &radii, &start, &radius, &scope, &least))
         return 0;
-    if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS) {
-        PyErr_SetString(PyExc_ValueError, "not the cases of a wait");
-        return 0;
-    }
+    if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS)
+        return refused("not the cases of a wait");
     size_t S = (size_t)sites;
     if (!(out->start = copy_buffer(owned, start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(owned, radius, (size_t)radii * 8)) ||
         !(out->scope = copy_buffer(owned, scope, S * S)) ||
@@ -369,20 +359,16 @@ static int read_cases(owned_memory *owned, PyObject *given, wait_cases *out, int
         return 0;
     Py_ssize_t number = PyTuple_Size(waits);
     if (number < 1 || number > MOST_WAITS || out->shorter < -1 || out->shorter >= number ||
-        (number == 1 && out->shorter >= 0)) {
-        PyErr_SetString(PyExc_ValueError, "not so many waits of a leader");
-        return 0;
-    }
+        (number == 1 && out->shorter >= 0))
+        return refused("not so many waits of a leader");
     for (Py_ssize_t w = 0; w < number; w++) {
         if (!read_wait(owned, PyTuple_GetItem(waits, w), &out->wait[w], sites, &out->bars))
             return 0;
         blocks += out->wait[w].blocks;
         out->count++;
     }
-    if (blocks > MOST_BLOCKS) {
-        PyErr_SetString(PyExc_ValueError, "too many blocks of a case");
-        return 0;
-    }
+    if (blocks > MOST_BLOCKS)
+        return refused("too many blocks of a case");
     out->made = own(owned, (size_t)sites, sizeof(int *));
     out->last = own(owned, (size_t)sites * MOST_WAITS, sizeof(size_t));
     if (!out->made || !out->last) {
@@ -403,10 +389,8 @@ static PyObject *py_create(PyObject *self, PyObject *args)
                           &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
                           &tolerance, &scenarios, &cases))
         return NULL;
-    if (clients < 0 || clients > INT_MAX - PAD || sites < 1) {
-        PyErr_SetString(PyExc_ValueError, "kernel sizes are inconsistent");
-        return NULL;
-    }
+    if (clients < 0 || clients > INT_MAX - PAD || sites < 1)
+        return PyErr_Format(PyExc_ValueError, "kernel sizes are inconsistent");
     context *x = calloc(1, sizeof(context));
     if (!x)
         return PyErr_NoMemory();
@@ -453,10 +437,8 @@ static PyObject *py_resize(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&iid", to_context, &x, &least, &most, &seconds))
         return NULL;
-    if (least < 1 || most < least || most > x->p.sites) {
-        PyErr_SetString(PyExc_ValueError, "not a range of numbers of replicas");
-        return NULL;
-    }
+    if (least < 1 || most < least || most > x->p.sites)
+        return PyErr_Format(PyExc_ValueError, "not a range of numbers of replicas");
     begin_call(x, seconds);
     set_replica_range(x, least, most);
     if (!end_call(x))
@@ -473,10 +455,8 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&d", to_context, &x, &gap))
         return NULL;
-    if (!(gap >= 0.0)) {
-        PyErr_SetString(PyExc_ValueError, "not a relative gap");
-        return NULL;
-    }
+    if (!(gap >= 0.0))
+        return PyErr_Format(PyExc_ValueError, "not a relative gap");
     set_tolerance(x, gap);
     Py_RETURN_NONE;
 }
@@ -495,10 +475,8 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&ddlldl", to_context, &x, &least, &share, &nodes, &burst, &work, &transfers))
         return NULL;
-    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0) || transfers < 0) {
-        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes or work");
-        return NULL;
-    }
+    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0) || transfers < 0)
+        return PyErr_Format(PyExc_ValueError, "not a number of cells, or not a share, or no nodes or work");
     x->limits.sparse_from = least;
     x->limits.sparse_share = share;
     x->limits.tight_nodes = x->limits.tight_nodes_few = nodes;
@@ -555,19 +533,15 @@ static PyObject *py_propose(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&diO!", to_context, &x, &score, &leader, &PyTuple_Type, &list))
         return NULL;
     Py_ssize_t n = PyTuple_Size(list);
-    if (n > x->p.sites) {
-        PyErr_SetString(PyExc_ValueError, "more replicas than sites");
-        return NULL;
-    }
+    if (n > x->p.sites)
+        return PyErr_Format(PyExc_ValueError, "more replicas than sites");
     int *set = x->scratch.sites;
     for (Py_ssize_t i = 0; i < n; i++) {
         long site = PyLong_AsLong(PyTuple_GetItem(list, i));
         if (PyErr_Occurred())
             return NULL;
-        if (site < 0 || site >= x->p.sites) {
-            PyErr_SetString(PyExc_ValueError, "no such site");
-            return NULL;
-        }
+        if (site < 0 || site >= x->p.sites)
+            return PyErr_Format(PyExc_ValueError, "no such site");
         set[i] = (int)site;
     }
     leader_without_costs(x, leader);
@@ -630,10 +604,8 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
-    if (!client_loops_are_right()) {
-        PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
-        return NULL;
-    }
+    if (!client_loops_are_right())
+        return PyErr_Format(PyExc_ImportError, "the kernel was miscompiled");
     PyObject *made = PyModule_Create(&module);
     if (made && PyModule_AddIntConstant(made, "MOST_BLOCKS", MOST_BLOCKS) < 0) {
         Py_DECREF(made);

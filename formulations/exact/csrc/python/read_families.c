@@ -18,10 +18,8 @@ int read_families(owned_memory *owned, PyObject *list, family_list *out, int sit
         PyObject *numbers = NULL;
         if (n > 0 && !PyArg_ParseTuple(PyTuple_GetItem(list, k), "iiO", &f->blocks, &f->distinct, &numbers))
             return 0;
-        if (f->blocks < 0 || f->blocks > 64 * sites) {
-            PyErr_SetString(PyExc_ValueError, "not a number of blocks");
-            return 0;
-        }
+        if (f->blocks < 0 || f->blocks > 64 * sites)
+            return refused("not a number of blocks");
         size_t size = ((size_t)sites + 4 * (size_t)f->blocks) * sizeof(int);
         out->count = (int)k + 1;
         if (numbers)
@@ -32,10 +30,8 @@ int read_families(owned_memory *owned, PyObject *list, family_list *out, int sit
             return 0;
         for (int s = 0; s < sites && !numbers; s++)
             f->innermost[s] = -1;
-        if (!family_prepare(f, sites, owned)) {
-            PyErr_SetString(PyExc_ValueError, "a family has no such block, or there is no memory");
-            return 0;
-        }
+        if (!family_prepare(f, sites, owned))
+            return refused("a family has no such block, or there is no memory");
     }
     return 1;
 }

@@ -114,19 +114,15 @@ static int read_moved(PyObject *given, loss_problem *x)
         if (m->start[0] != 0 || m->start[l + 1] < m->start[l] || m->start[l + 1] > x->clients)
             hits = INT_MAX / 2;
     }
-    if (hits > MOST_HITS) {
-        PyErr_SetString(PyExc_ValueError, "losses that move too many clients");
-        return 0;
-    }
+    if (hits > MOST_HITS)
+        return refused("losses that move too many clients");
     size_t rows = (size_t)m->start[L];
     if (!(m->client = copy_buffer(&x->owned, client, rows * sizeof(int))) || !(m->rtt = copy_buffer(&x->owned, rtt, rows * S * 8)) ||
         !(m->order = copy_buffer(&x->owned, order, rows * S * sizeof(int))) || !(m->direct = copy_buffer(&x->owned, direct, L * S * 8)))
         return 0;
     for (size_t i = 0; i < rows * S; i++)
-        if (m->order[i] < 0 || m->order[i] >= x->sites || m->client[i / S] < 0 || m->client[i / S] >= x->clients) {
-            PyErr_SetString(PyExc_ValueError, "no such site, or client, among those that move");
-            return 0;
-        }
+        if (m->order[i] < 0 || m->order[i] >= x->sites || m->client[i / S] < 0 || m->client[i / S] >= x->clients)
+            return refused("no such site, or client, among those that move");
     return 1;
 }
 
@@ -333,10 +329,8 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&ld", to_problem, &x, &nodes, &seconds))
         return NULL;
-    if (!x->opened) {
-        PyErr_SetString(PyExc_ValueError, "no tree is open");
-        return NULL;
-    }
+    if (!x->opened)
+        return PyErr_Format(PyExc_ValueError, "no tree is open");
     begin(x, &limit, seconds);
     x->tree.pause = pause_call;
     x->tree.pause_self = &limit;
@@ -489,10 +483,8 @@ static PyObject *py_least_late(PyObject *self, PyObject *args)
     if (!v)
         return NULL;
     for (int i = 0; i < v->others; i++)
-        if (v->site[i] < 0 || v->site[i] >= sites) {
-            PyErr_SetString(PyExc_ValueError, "a voter that is no site");
-            return NULL;
-        }
+        if (v->site[i] < 0 || v->site[i] >= sites)
+            return PyErr_Format(PyExc_ValueError, "a voter that is no site");
     return PyFloat_FromDouble(least_late(v, (const unsigned char *)state, room));
 }
 
@@ -533,10 +525,8 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
 static int take_led(PyObject *list, late_problem *x, late_scenario *g)
 {
     Py_ssize_t count = PyTuple_Size(list);
-    if (count < 1 || count > x->sites) {
-        PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
-        return 0;
-    }
+    if (count < 1 || count > x->sites)
+        return refused("no leader, or more than sites");
     if (!(g->led = own(&x->owned, (size_t)count, sizeof *g->led))) {
         PyErr_NoMemory();
         return 0;
@@ -548,10 +538,8 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
         if (!PyArg_ParseTuple(PyTuple_GetItem(list, i), "idOOii", &led->leader, &led->constant, &order, &waits, &led->able,
                               &led->place))
             return 0;
-        if (led->able < 0 || led->able > x->sites || led->leader < 0 || led->leader >= x->sites) {
-            PyErr_SetString(PyExc_ValueError, "more voters than sites, or a leader that is none");
-            return 0;
-        }
+        if (led->able < 0 || led->able > x->sites || led->leader < 0 || led->leader >= x->sites)
+            return refused("more voters than sites, or a leader that is none");
         if (!(led->site = copy_buffer(&x->owned, order, (size_t)led->able * sizeof(int))) ||
             !(led->wait = copy_buffer(&x->owned, waits, (size_t)led->able * sizeof(double))))
             return 0;
@@ -563,10 +551,8 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
 static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
 {
     Py_ssize_t count = PyList_Size(list);
-    if (count < 1 || count > x->sites) {
-        PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
-        return 0;
-    }
+    if (count < 1 || count > x->sites)
+        return refused("no leader, or more than sites");
     if (!(g->late = own(&x->owned, (size_t)count, sizeof *g->late))) {
         PyErr_NoMemory();
         return 0;
@@ -607,10 +593,8 @@ static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
     if (!PyArg_ParseTuple(votes, "OOiip", &order, &prices, &g->paid, &last, &summed))
         return 0;
     g->votes = last + 1;
-    if (g->paid < 0 || g->paid > x->sites) {
-        PyErr_SetString(PyExc_ValueError, "more voters than sites");
-        return 0;
-    }
+    if (g->paid < 0 || g->paid > x->sites)
+        return refused("more voters than sites");
     return (g->paid_site = copy_buffer(&x->owned, order, (size_t)g->paid * sizeof(int))) &&
            (g->vote = copy_buffer(&x->owned, prices, (size_t)g->paid * sizeof(double)));
 }
@@ -637,10 +621,8 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
         return take_led(part, x, g);
     if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
         return 0;
-    if (g->able < 0 || g->able > x->sites) {
-        PyErr_SetString(PyExc_ValueError, "more voters than sites");
-        return 0;
-    }
+    if (g->able < 0 || g->able > x->sites)
+        return refused("more voters than sites");
     return (g->site = copy_buffer(&x->owned, order, (size_t)g->able * sizeof(int))) &&
            (g->wait = copy_buffer(&x->owned, waits, (size_t)g->able * sizeof(double)));
 }
@@ -666,10 +648,8 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
         return NULL;
     if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
         PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX || c.falling < 0 ||
-        c.falling > PyTuple_Size(scenarios)) {
-        PyErr_SetString(PyExc_ValueError, "sizes of a threshold search that do not fit");
-        return NULL;
-    }
+        c.falling > PyTuple_Size(scenarios))
+        return PyErr_Format(PyExc_ValueError, "sizes of a threshold search that do not fit");
     x.padded = (x.clients + PAD - 1) / PAD * PAD;
     good = (x.rank = read_ranks(&x.owned, orders, x.clients, x.sites, (size_t)x.padded)) &&
            (x.may = copy_buffer(&x.owned, may, (size_t)x.sites)) && (x.must = copy_buffer(&x.owned, must, (size_t)x.sites)) &&
@@ -724,10 +704,8 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__scenarios(void)
 {
-    if (!client_loops_are_right()) {
-        PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
-        return NULL;
-    }
+    if (!client_loops_are_right())
+        return PyErr_Format(PyExc_ImportError, "the kernel was miscompiled");
     PyObject *made = PyModule_Create(&module);
     if (made && (PyModule_AddFunctions(made, losses_methods) || PyModule_AddFunctions(made, late_methods))) {
         Py_DECREF(made);

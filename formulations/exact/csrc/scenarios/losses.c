@@ -41,6 +41,7 @@ int moved_prepare(loss_problem *x)
     return 1;
 }
 
+/* Costs and ranks of a loss that moves clients, from the costs under the best of some leaders for clients that stay. */
 static void moved_scenario(loss_problem *x, int loss, const double *cost, const int *leaders, int count, scenario *one)
 {
     moved_clients *m = &x->moved;
@@ -63,6 +64,7 @@ static void moved_scenario(loss_problem *x, int loss, const double *cost, const 
     one->order = count > 1 ? NULL : order_of_detours(&x->question, one->cost, m->site_order[m->slot[loss]]);
 }
 
+/* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. `relay`: of the loss. */
 static void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_mask gone, double *read, double *relay)
 {
     const moved_clients *m = &x->moved;

@@ -109,12 +109,7 @@ int losses_open(loss_problem *x, int leader, const unsigned char *successor, int
  * out. Multipliers go to `u`. */
 double losses_floor(loss_problem *x, int leader, int most, int steps, double *u, int *memory);
 
-/* The interval of a row of clients. */
-/* RTT from a site to the closest of some leaders in an interval; 0 without any. */
-
 int moved_prepare(loss_problem *x);                  /* 0: no memory */
-/* Costs and ranks of a loss that moves clients, from the costs under the best of some leaders for clients that stay. */
-/* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. `relay`: of the loss. */
 
 /* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the
  * value of the best of them that is below `limit`, else BIG. */

@@ -205,18 +205,11 @@ struct scenario_bound {
 const int *order_of_detours(const scenario_question *q, const double *cost, const int *order);
 /* Sites in the order of each client, clients x sites, from their ranks; NULL: no memory. */
 int *sites_in_order(const int *rank, int clients, int sites, size_t padded);
-/* b->detour of scenario a. */
-
-/* List the live clients of scenario a, and the columns of the free sites over these; `some`: a replica is fixed. */
-/* Multipliers and fixed costs of the live clients, from those of all. */
 /* The best multipliers of every client, into `out` (padded). */
 void best_multipliers(const scenario_question *q, const scenario_bound *b, int a, double *out);
 
 multiplier_block *block_make(int count, int padded);
 multiplier_block *block_hold(multiplier_block *m);
 void block_release(multiplier_block *m);
-
-/* threshold_tree.c */
-/* Weights and multipliers that are best now; `spare`: by how much they prove what they are recorded for. */
 
 #endif

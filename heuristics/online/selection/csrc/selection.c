@@ -1010,19 +1010,15 @@ static PyObject *simulate(PyObject *self, PyObject *args)
                           &r.update_work, &r.policy, &r.random_ties, &r.exponent, &r.weight,
                           &r.alpha, &limiter, &hedge, &snitching, &PyTuple_Type, &inputs))
         return NULL;
-    if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES || PyTuple_Size(inputs) != BUFFERS) {
-        PyErr_SetString(PyExc_ValueError, "sizes, policy or number of buffers out of range");
-        return NULL;
-    }
+    if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES || PyTuple_Size(inputs) != BUFFERS)
+        return PyErr_Format(PyExc_ValueError, "sizes, policy or number of buffers out of range");
     if (snitching != Py_None &&
         !PyArg_ParseTuple(snitching, "ddddLL", &r.snitch.update, &r.snitch.reset, &r.snitch.decay,
                           &r.snitch.badness, &r.snitch.size, &r.snitch.draws))
         return NULL;
     if (r.policy == POLICY_DS &&
-        (r.snitch.size < 1 || r.snitch.draws < r.n * r.replication || r.snitch.draws < 1)) {
-        PyErr_SetString(PyExc_ValueError, "no sample size, or fewer draws than responses");
-        return NULL;
-    }
+        (r.snitch.size < 1 || r.snitch.draws < r.n * r.replication || r.snitch.draws < 1))
+        return PyErr_Format(PyExc_ValueError, "no sample size, or fewer draws than responses");
     if (hedge != Py_None) {
         r.hedging = 1;
         if (!PyArg_ParseTuple(hedge, "ddd", &r.patience, &r.slower, &r.other))
