@@ -74,7 +74,7 @@ from placement.proof.late.late_votes import SHARE_BITS
 from placement.proof.threshold_proof import (
     NO_BETAS,
     BoundPart,
-    VotersProof,
+    ThresholdProof,
     check_clients,
     read_multipliers,
 )
@@ -489,7 +489,7 @@ class _LateAfterTable:
 _Table = _RowTable | _LateTable | _LateAfterTable
 
 
-class MeasuresProof(VotersProof[None]):
+class MeasuresProof(ThresholdProof):
     """The proof of one leader.
 
     Parameters
@@ -540,8 +540,7 @@ class MeasuresProof(VotersProof[None]):
                 most = min(most, table.admitted())
         choice = SiteChoice(dataclasses.replace(rules, replicas_max=most), leader, None)
         whom, clients = f"leader {leader}", len(claim.clients)
-        grids = [(None, CELLS_PER_STEP)]
-        super().__init__(choice, whom, work, clients, len(self._rows), grids)
+        super().__init__(choice, whom, work, clients, len(self._rows))
 
     def start(self, *held: int) -> State:
         """Return the state in which nothing is decided but pins, and `held`, who vote."""
@@ -568,7 +567,7 @@ class MeasuresProof(VotersProof[None]):
             self._tables[scenario] = table
         return self._tables[scenario]
 
-    def _no_voters(self, form: None, state: State, parts: Sequence[BoundPart]) -> bool:
+    def _no_voters(self, state: State, parts: Sequence[BoundPart]) -> bool:
         """Return whether the clients' bound of each scenario leaves too little for any voters."""
         late: list[tuple[LateTables, int]] = []
         near: list[set[int] | None] = [None]
@@ -613,14 +612,12 @@ class MeasuresProof(VotersProof[None]):
             if not lost or lost & chosen or row.orders is not None
         }
 
-    def _weights(
-        self, form: None, state: State, parts: Sequence[BoundPart]
-    ) -> tuple[list[int], int]:
+    def _weights(self, state: State, parts: Sequence[BoundPart]) -> tuple[list[int], int]:
         if self._weighted is None:
-            return super()._weights(form, state, parts)
+            return super()._weights(state, parts)
         shares, bits = self._weighted
         left = sum(share for s, share in enumerate(shares) if s not in self._in_force(state))
-        threshold = self._threshold(form, 0)
+        threshold = self._threshold(0)
         if threshold is None:
             raise CertificateError(f"proof for {self.whom}: a bound on a weighted sum is finite")
         weights = [shares[part.scenario] + (0 if part.scenario else left) for part in parts]
@@ -638,16 +635,16 @@ class MeasuresProof(VotersProof[None]):
     def _lost(self, scenario: int) -> frozenset[int]:
         return self._losses[scenario]
 
-    def _costs(self, form: None, scenario: int) -> TableCosts:
+    def _costs(self, scenario: int) -> TableCosts:
         return self._table(scenario).costs
 
-    def _threshold(self, form: None, scenario: int) -> int | None:
+    def _threshold(self, scenario: int) -> int | None:
         return self._table(scenario).threshold
 
-    def _bits(self, form: None, scenario: int) -> int:
+    def _bits(self, scenario: int) -> int:
         return self._table(scenario).bits
 
-    def _rest(self, form: None, scenario: int, state: State) -> int | None:
+    def _rest(self, scenario: int, state: State) -> int | None:
         rules, table = self.choice.rules, self._table(scenario)
         rest = table.rest(state, rules.replicas_max)
         if rest is None or table.threshold is None or self._rows[scenario][0].costs is not None:

@@ -26,7 +26,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.costs.multipliers import Betas
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import EventTree, State
+from placement.proof.event_tree import CELLS_PER_STEP, EventTree, State
 from placement.support.checks import FloatArray
 from placement.support.work import Work
 
@@ -42,26 +42,6 @@ _WEIGHT_BITS = 120
 _MOST_BITS = 1000
 NO_BETAS = Betas()
 """Trees over scenarios have no multipliers of closest assignment."""
-
-
-class ScenarioCosts(Protocol):
-    """Costs of the clients of a scenario on a grid."""
-
-    constant: int
-
-    def fits(self, u: FloatArray, beta: Betas) -> bool:
-        """Return whether multipliers have a form on this grid."""
-        ...
-
-    def evaluation(
-        self, inside: frozenset[int], free: Sequence[int], u: FloatArray, beta: Betas
-    ) -> tuple[int, list[int]]:
-        """`constant` and the clients' part of a bound, and ρ of every site, without detours."""
-        ...
-
-    def detours(self, inside: frozenset[int], free: Sequence[int]) -> list[int]:
-        """Σ_c r_cj of every free site."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +53,8 @@ class BoundPart:
     u: FloatArray
 
 
-_Form = TypeVar("_Form")
-
-
-class ThresholdProof(EventTree[_Form, list[BoundPart]]):
-    """The proof of one tree.
+class ThresholdProof(EventTree[None, list[BoundPart]]):
+    """The proof of one tree, in one form: costs in int64 on a grid.
 
     Parameters
     ----------
@@ -85,16 +62,13 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
         As for :class:`~placement.proof.event_tree.EventTree`.
     clients, scenarios
         How many there are.
-    grids
-        The forms, the quick one first, and cells per step of each.
     """
 
     def __init__(
-        self, choice: SiteChoice, whom: str, work: Work, clients: int, scenarios: int,
-        grids: Sequence[tuple[_Form, int]],
-    ) -> None:  # fmt: skip
+        self, choice: SiteChoice, whom: str, work: Work, clients: int, scenarios: int
+    ) -> None:
         super().__init__(choice, whom, work)
-        self.clients, self.scenarios, self._grids = clients, scenarios, grids
+        self.clients, self.scenarios = clients, scenarios
 
     # --- what a question says ---------------------------------------------------------------
 
@@ -103,36 +77,38 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
         """Return the scenarios that may count in a state."""
 
     @abstractmethod
-    def _rest(self, form: _Form, scenario: int, state: State) -> int | None:
+    def _rest(self, scenario: int, state: State) -> int | None:
         """Return rest_s from below; None where no configuration is left."""
 
     @abstractmethod
-    def _costs(self, form: _Form, scenario: int) -> ScenarioCosts:
+    def _costs(self, scenario: int) -> TableCosts:
         """Return the costs of the clients in a scenario."""
 
     @abstractmethod
-    def _threshold(self, form: _Form, scenario: int) -> int | None:
+    def _threshold(self, scenario: int) -> int | None:
         """Return T_s; None: it is infinite."""
 
-    def _bits(self, form: _Form, scenario: int) -> int:
-        """Bits behind the binary point of the costs of a scenario, where they differ."""
-        return 0
+    @abstractmethod
+    def _bits(self, scenario: int) -> int:
+        """Bits behind the binary point of the costs of a scenario."""
 
+    @abstractmethod
     def _lost(self, scenario: int) -> frozenset[int]:
         """Return L_s."""
-        return frozenset()
 
-    def _weights(
-        self, form: _Form, state: State, parts: Sequence[BoundPart]
-    ) -> tuple[list[int], int]:
+    @abstractmethod
+    def _no_voters(self, state: State, parts: Sequence[BoundPart]) -> bool:
+        """Return whether the clients' bound of each scenario leaves too little for any voters."""
+
+    def _weights(self, state: State, parts: Sequence[BoundPart]) -> tuple[list[int], int]:
         """Weight of each part in the unit of the finest grid, and the thresholds times these."""
         total, weights = 0, []
-        finest = max((self._bits(form, part.scenario) for part in parts), default=0)
+        finest = max((self._bits(part.scenario) for part in parts), default=0)
         for part in parts:
-            threshold = self._threshold(form, part.scenario)
+            threshold = self._threshold(part.scenario)
             if threshold is None:
                 raise CertificateError(f"proof for {self.whom}: scenario {part.scenario} is free")
-            weight = part.weight << (finest - self._bits(form, part.scenario))
+            weight = part.weight << (finest - self._bits(part.scenario))
             weights.append(weight)
             total += weight * threshold
         return weights, total
@@ -143,63 +119,36 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
 
     # --- bounds -----------------------------------------------------------------------------
 
-    def closed_at_once(self, state: State) -> bool:
-        """Return whether every client at its best site, and the best voters, reach a threshold."""
-        free = self._free(state)
-        for form, cells_per_step in self._forms(None):
-            self._take(None, cells_per_step)
-            for scenario in sorted(self._in_force(state)):
-                threshold = self._threshold(form, scenario)
-                rest = self._rest(form, scenario, state)
-                costs = self._costs(form, scenario)
-                if rest is None:
-                    return True
-                if threshold is None or self._lost(scenario):
-                    continue
-                if not isinstance(costs, TableCosts):
-                    continue
-                reads = costs.least(state.inside, free) - costs.constant
-                if reads + self._least_prices(costs, state) + rest >= threshold:
-                    return True
-        return False
-
-    def _least_prices(self, costs: TableCosts, state: State) -> int:
-        """Least sum of the prices of replicas in a state, where `_costs` has prices."""
-        return 0
-
     def _cells(self, multipliers: list[BoundPart] | None) -> int:
         if multipliers is None:
             most = self.choice.rules.replicas_max
             return 2 * most * most * (self.clients + self.sites)
         return (1 + len(multipliers)) * self.sites * (self.clients + self.sites)
 
-    def _forms(self, multipliers: list[BoundPart] | None) -> Iterator[tuple[_Form, int]]:
-        for form, cells in self._grids:
-            if all(
-                self._costs(form, part.scenario).fits(part.u, NO_BETAS)
-                for part in multipliers or ()
-            ):
-                yield form, cells
+    def _forms(self, multipliers: list[BoundPart] | None) -> Iterator[tuple[None, int]]:
+        parts = multipliers or ()
+        if all(self._costs(part.scenario).fits(part.u, NO_BETAS) for part in parts):
+            yield None, CELLS_PER_STEP
 
     def _wanted(
-        self, form: _Form, state: State, multipliers: list[BoundPart], less: int | None
+        self, form: None, state: State, multipliers: list[BoundPart], less: int | None
     ) -> tuple[float, list[int], list[int]]:
         rho, force = [0] * self.sites, self._in_force(state)
         if not multipliers:  # it is claimed that there is no set of replicas
-            stops = any(self._rest(form, s, state) is None for s in force)
+            stops = any(self._rest(s, state) is None for s in force)
             return -math.inf if stops else math.inf, rho, [0]
         if not {part.scenario for part in multipliers} <= force:
             raise CertificateError(
                 f"proof for {self.whom}: a loss that hits no replica has a weight"
             )
-        weights, wanted = self._weights(form, state, multipliers)
+        weights, wanted = self._weights(state, multipliers)
         free = self._free(state)
         for part, weight in zip(multipliers, weights, strict=True):
             lost = self._lost(part.scenario)
-            rest = self._rest(form, part.scenario, state)
+            rest = self._rest(part.scenario, state)
             if rest is None:
                 return -math.inf, rho, [0]
-            costs = self._costs(form, part.scenario)
+            costs = self._costs(part.scenario)
             left = [s for s in free if s not in lost]
             fixed, saved = costs.evaluation(state.inside - lost, left, part.u, NO_BETAS)
             longer = costs.detours(state.inside - lost, left)
@@ -228,24 +177,16 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             raise CertificateError(f"proof for {self.whom}: all weights are 0")
         return parts
 
-
-class VotersProof(ThresholdProof[_Form]):
-    """The proof of a tree that may also close a state because no voters are left for it."""
-
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
         """Check the claim that no voters satisfy all scenarios, each bounded alone."""
         if event[0] != "voters":
             return super()._other(event, number, state)
         parts = self._read(event)
-        for form, cells_per_step in self._forms(parts):
+        for _, cells_per_step in self._forms(parts):
             self._take(parts, cells_per_step)
-            if self._no_voters(form, state, parts):
+            if self._no_voters(state, parts):
                 return True
         raise self._flaw(number, "some voters are left")
-
-    @abstractmethod
-    def _no_voters(self, form: _Form, state: State, parts: Sequence[BoundPart]) -> bool:
-        """Return whether the clients' bound of each scenario leaves too little for any voters."""
 
 
 def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatArray:
