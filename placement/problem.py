@@ -15,7 +15,7 @@ from placement.errors import InputError, nearest
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
-from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.evaluation.waits.wait_checks import check_waits
 from placement.measures.measure import Limit, Measure
 from placement.model.configuration import Configuration
@@ -149,7 +149,7 @@ class Problem:
     decay: float = 1.0
     budget: float | None = None
     cost_weight: float = 0.0
-    objective: Objective = MEAN_LATENCY
+    objective: MeanLatency = MEAN_LATENCY
     protocol: Protocol | str | None = None
     current: CurrentSites | Configuration | Mapping[str, object] | None = None
     moves: Moves | None = None
@@ -206,7 +206,7 @@ class Problem:
                 object.__setattr__(self, field, plain_number(value))
         if self.voters == ALL_REPLICAS:
             object.__setattr__(self, "voters", voters_of_all(self.replicas, self.witnesses))
-        if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
+        if not isinstance(self.objective, MeanLatency):
             raise InputError("not an objective", field="objective", value=self.objective,
                              expected="one of placement.evaluation.objective")  # fmt: skip
         asked = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from placement import Instance, Problem, datasets
 from placement.errors import InputError, UnsupportedError
-from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.workloads import MIXES, sample_mix
 
@@ -249,7 +249,7 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
         When the question contradicts itself (more replicas than sites).
     """
     survive: str | None = None
-    objective: Objective = MEAN_LATENCY
+    objective: MeanLatency = MEAN_LATENCY
     if cell.failures is LossRule.N_1:
         from placement import Contingency
 

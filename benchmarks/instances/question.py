@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.exact.networks import weights
 from placement import Contingency, Diversity, Instance, Problem, datasets
-from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.measures import After
 from placement.measures.question import percentile_question
 from placement.model.distances import great_circle_km
@@ -149,7 +149,7 @@ class LibraryQuestion:
             objective=self._objective(instance),
         )
 
-    def _objective(self, instance: Instance) -> Objective:
+    def _objective(self, instance: Instance) -> MeanLatency:
         if not self.percentile:
             return Contingency(**self.loss) if self.loss else MEAN_LATENCY
         percent, spread = self.percentile

@@ -1,6 +1,7 @@
 """Objective of a problem: the mean latency, unless a problem says otherwise.
 
-An :class:`Objective` gives a configuration its value. Values are built from Eq. 1 (see
+An objective gives a configuration its value. Any other than the mean is a subclass of
+:class:`MeanLatency`, and overrides what differs. Values are built from Eq. 1 (see
 :mod:`placement.evaluation.score`), never from a solver's number. A method declares the kinds of
 objective it can take; :func:`placement.methods.registry.run` refuses the others, so that no user
 gets a silent approximation.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -49,169 +50,18 @@ class ProofMethod:
     refusal: str = ""
 
 
-@runtime_checkable
-class Objective(Protocol):
-    """Objective that a problem minimises."""
-
-    @property
-    def kind(self) -> str:
-        """Short name by which methods declare the objectives that they support."""
-        ...
-
-    @property
-    def minimises_mean(self) -> bool:
-        """Return whether the value is Eq. 1 (and the weight of money), and nothing else."""
-        ...
-
-    @property
-    def decimals(self) -> int:
-        """Return the decimals with which a value in ms is shown."""
-        ...
-
-    def check(self, problem: Problem) -> None:
-        """Raise InputError when the objective does not fit the instance or the question."""
-        ...
-
-    def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Value of a configuration, in the unit that `in_ms` turns into ms; infinite for none."""
-        ...
-
-    def values(
-        self, problem: Problem, configurations: Sequence[Configuration]
-    ) -> npt.NDArray[np.float64]:
-        """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
-        ...
-
-    def mixed(
-        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
-    ) -> float:
-        """Value of a database whose groups run on several configurations.
-
-        Parameters
-        ----------
-        problem
-            The question.
-        configurations
-            Such as one for every leader.
-        shares
-            Share of the operations that each serves, of every client alike; they sum to 1.
-        """
-        ...
-
-    def of_intervals(self, intervals: int | slice) -> Objective:
-        """Return the objective on one interval of the instance, or on several that follow."""
-        ...
-
-    def in_ms(self, problem: Problem, value: float) -> float:
-        """Return a value, or a bound on one, in ms per operation."""
-        ...
-
-    def unit(self, problem: Problem) -> str:
-        """Return the unit of what `in_ms` returns: "ms", save for measures."""
-        ...
-
-    @property
-    def beyond(self) -> str:
-        """Text in place of an infinite value."""
-        ...
-
-    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
-        """Latency under every loss that counts, and the order in which voters take over."""
-        ...
-
-    def headline(self, problem: Problem) -> str:
-        """Return the name of the value in ms, or nothing where the value is the mean latency."""
-        ...
-
-    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
-        """Second criterion among configurations of equal value; 0 when there is none."""
-        ...
-
-    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
-        """Reasons why a configuration is unacceptable under this objective, in words."""
-        ...
-
-    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
-        """Diversity rules that every acceptable configuration obeys."""
-        ...
-
-    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
-        """Numbers that show that no configuration is acceptable, in words."""
-        ...
-
-    def remarks(self, problem: Problem) -> tuple[str, ...]:
-        """Return notes about the question that every plan of it shows."""
-        ...
-
-    def caveats(self, problem: Problem) -> tuple[str, ...]:
-        """Return reasons beside the constraints that can explain why no plan was found."""
-        ...
-
-    def proof_method(
-        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
-    ) -> ProofMethod | None:
-        """Return the method that ``exact`` hands the problem to; None: its own search bounds it.
-
-        Parameters
-        ----------
-        problem
-            The question.
-        sets
-            Counts the replica sets of the problem.
-        time_limit
-            Seconds that the method has; None: no limit.
-        """
-        ...
-
-    def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return the recomputed values of a plan, and why they prove nothing about other plans.
-
-        None where the certificate of the plan decides.
-        """
-        ...
-
-    def describe(self) -> str:
-        """Return the objective in words; empty for the mean latency."""
-        ...
-
-    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return the tables that a plan shows in addition to the tables of the mean latency."""
-        ...
-
-    def plan_rows(
-        self, problem: Problem, configuration: Configuration
-    ) -> Mapping[str, Sequence[object]]:
-        """Return the part of a plan file beside the values: rows (dataclasses) by name."""
-        ...
-
-    def document(self, instance: Instance) -> dict[str, object]:
-        """Return the objective on an instance for a plan file, JSON-ready, without its kind."""
-        ...
-
-    @classmethod
-    def from_document(cls, document: Document, instance: Instance) -> Objective:
-        """Return the objective that :meth:`document` wrote.
-
-        Raises
-        ------
-        InputError
-            For a value that is missing or wrong.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class MeanLatency:
     """Eq. 1, plus the price of the replicas where the problem weighs it: the default."""
 
     @property
     def kind(self) -> str:
-        """Return "mean"."""
+        """Short name by which methods declare the objectives that they support."""
         return "mean"
 
     @property
     def minimises_mean(self) -> bool:
-        """Return True."""
+        """Return whether the value is Eq. 1 (and the weight of money), and nothing else."""
         return True
 
     @property
@@ -220,11 +70,14 @@ class MeanLatency:
         return 3
 
     def check(self, problem: Problem) -> None:
-        """Accept every problem."""
+        """Raise InputError when the objective does not fit the instance or the question."""
         del problem
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Return score + cost_weight · cost + price of the move."""
+        """Value of a configuration: score + cost_weight · cost + price of the move.
+
+        In the unit that `in_ms` turns into ms; infinite for none.
+        """
         total = score_of(problem, configuration)
         if problem.rules.cost_weight:
             total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
@@ -245,47 +98,63 @@ class MeanLatency:
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
-        """Return the mean of the values, weighted with the shares."""
+        """Value of a database whose groups run on several configurations: the weighted mean.
+
+        Parameters
+        ----------
+        problem
+            The question.
+        configurations
+            Such as one for every leader.
+        shares
+            Share of the operations that each serves, of every client alike; they sum to 1.
+        """
         values = self.values(problem, configurations).tolist()
         return math.fsum(p * value for p, value in zip(shares, values, strict=True))
 
     def of_intervals(self, intervals: int | slice) -> MeanLatency:
-        """Return the mean latency, which is the same in every interval."""
+        """Return the objective on one interval of the instance, or on several that follow."""
         del intervals
         return self
 
     def in_ms(self, problem: Problem, value: float) -> float:
-        """Return a value in ms per operation: a cost counts with its weight."""
+        """Return a value, or a bound on one, in ms per operation: a cost counts with its weight."""
         return value / problem.demand.operations
 
     def unit(self, problem: Problem) -> str:
-        """Return "ms"."""
+        """Return the unit of what `in_ms` returns: "ms", save for measures."""
         del problem
         return "ms"
 
     @property
     def beyond(self) -> str:
-        """Return "∞"; every configuration has a mean latency."""
+        """Text in place of an infinite value."""
         return "∞"
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
-        """Latency under the loss of each single site, clients staying where they are."""
+        """Latency under every loss that counts, and the order in which voters take over.
+
+        For the mean these are the losses of each single site, clients staying where they are.
+        """
         from placement.evaluation.losses import failures
 
         return failures(problem, configuration)
 
     def headline(self, problem: Problem) -> str:
-        """Return the empty string: the mean latency is told anyway."""
+        """Return the name of the value in ms, or nothing where the value is the mean latency."""
         del problem
         return ""
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
-        """Return 0: there is no second criterion."""
+        """Second criterion among configurations of equal value; 0 when there is none."""
         del problem, configuration
         return 0.0
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
-        """Return the waits that a configuration has too few members for; most often none."""
+        """Reasons why a configuration is unacceptable under this objective, in words.
+
+        For the mean these are waits that it has too few members for; most often none.
+        """
         if _may_lack_members(problem, configuration) and math.isinf(
             score_of(problem, configuration)
         ):
@@ -293,61 +162,80 @@ class MeanLatency:
         return ()
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
-        """Return no rules."""
+        """Diversity rules that every acceptable configuration obeys."""
         del voters, quorum
         return ()
 
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
-        """Return nothing."""
+        """Numbers that show that no configuration is acceptable, in words."""
         del problem
         return ()
 
     def remarks(self, problem: Problem) -> tuple[str, ...]:
-        """Return nothing."""
+        """Return notes about the question that every plan of it shows."""
         del problem
         return ()
 
     def caveats(self, problem: Problem) -> tuple[str, ...]:
-        """Return nothing."""
+        """Return reasons beside the constraints that can explain why no plan was found."""
         del problem
         return ()
 
     def proof_method(
         self, problem: Problem, sets: Callable[[], int], time_limit: float | None
     ) -> ProofMethod | None:
-        """Return None: the search of ``exact`` bounds the mean latency."""
+        """Return the method that ``exact`` hands the problem to; None: its own search bounds it.
+
+        Parameters
+        ----------
+        problem
+            The question.
+        sets
+            Counts the replica sets of the problem.
+        time_limit
+            Seconds that the method has; None: no limit.
+        """
         del problem, sets, time_limit
         return None
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return None: the certificate decides."""
+        """Return the recomputed values of a plan, and why they prove nothing about other plans.
+
+        None where the certificate of the plan decides.
+        """
         del plan
         return None
 
     def describe(self) -> str:
-        """Return the empty string: the default goes without saying."""
+        """Return the objective in words; empty for the mean latency."""
         return ""
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return no table."""
+        """Return the tables that a plan shows in addition to the tables of the mean latency."""
         del problem, configuration
         return ()
 
     def plan_rows(
         self, problem: Problem, configuration: Configuration
     ) -> Mapping[str, Sequence[object]]:
-        """Return nothing."""
+        """Return the part of a plan file beside the values: rows (dataclasses) by name."""
         del problem, configuration
         return {}
 
     def document(self, instance: Instance) -> dict[str, object]:
-        """Return nothing: the kind says all."""
+        """Return the objective on an instance for a plan file, JSON-ready, without its kind."""
         del instance
         return {}
 
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> MeanLatency:
-        """Return the mean latency."""
+        """Return the objective that :meth:`document` wrote.
+
+        Raises
+        ------
+        InputError
+            For a value that is missing or wrong.
+        """
         del document, instance
         return MEAN_LATENCY
 

@@ -2,18 +2,18 @@
 
 The entry-point group ``placement.objectives`` names the classes of objectives; the name of an entry
 is the kind. A class writes itself with `document` and reads itself with `from_document`, see
-:class:`placement.evaluation.objective.Objective`.
+:class:`placement.evaluation.objective.MeanLatency`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from placement.errors import UnsupportedError, located
 from placement.evaluation.moves import PRICES, CurrentSites, Moves
-from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.io.formats.document import Document
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.constraints import Diversity
@@ -23,19 +23,10 @@ from placement.problem import Problem
 from placement.question import KEYS, Question, plain
 from placement.support.entry_points import Group
 
-
-@runtime_checkable
-class _ObjectiveClass(Protocol):
-    """Interface of the class of an objective, as far as reading a file needs it."""
-
-    def from_document(self, document: Document, instance: Instance) -> Objective:
-        """Return the objective that its `document` wrote."""
-
-
 _OBJECTIVES = Group(
     "placement.objectives",
     "objective",
-    lambda found: found if isinstance(found, _ObjectiveClass) else None,
+    lambda found: found if isinstance(found, type) and issubclass(found, MeanLatency) else None,
     "the class of an objective",
 )
 """The classes of all registered objectives, by kind."""
@@ -241,7 +232,7 @@ def read_protocol(document: Document) -> CommitProtocol | None:
         return CommitProtocol(table.text("name"), others)  # type: ignore[arg-type]  # checked there
 
 
-def _objective_document(objective: Objective, instance: Instance) -> dict[str, object]:
+def _objective_document(objective: MeanLatency, instance: Instance) -> dict[str, object]:
     """Return an objective on an instance, JSON-ready.
 
     Raises
@@ -258,7 +249,7 @@ def _objective_document(objective: Objective, instance: Instance) -> dict[str, o
     return {"kind": kind, **objective.document(instance)}
 
 
-def _objective_from(document: Document, instance: Instance) -> Objective:
+def _objective_from(document: Document, instance: Instance) -> MeanLatency:
     """Read the document of :func:`_objective_document`; the mean latency where there is nothing.
 
     Parameters

@@ -20,7 +20,7 @@ import numpy as np
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.moves import Moves
-from placement.evaluation.objective import MEAN_LATENCY, Objective, score_of
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency, score_of
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.measures.text import number_words, read_limit, read_measure
@@ -477,7 +477,7 @@ def _limits_of(budget: float | None, moves: Moves | None) -> list[Limit]:
     return found
 
 
-def _of_objective(objective: Objective) -> MeasureQuestion:
+def _of_objective(objective: MeanLatency) -> MeasureQuestion:
     return objective if isinstance(objective, MeasureQuestion) else MeasureQuestion()
 
 
@@ -485,7 +485,7 @@ def question_fields(
     asked: Mapping[str, object],
     instance: Instance,
     *,
-    objective: Objective,
+    objective: MeanLatency,
     budget: float | None,
     moves: Moves | None,
 ) -> dict[str, object]:
