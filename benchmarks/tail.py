@@ -23,12 +23,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, lines_table
+from benchmarks.harness.doc_pages import markdown_table, row_table
 from benchmarks.harness.experiments import Experiments
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.result_files import Row, read_json, rows_of
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance, Options, Problem
 from placement.errors import InputError
@@ -160,72 +161,51 @@ def tables() -> dict[str, str]:
     }
 
 
-def _ratios(group: list[Row], key: str, over: str) -> FloatArray:
-    return np.array([row[key] / row[over] for row in group])
+def _share(values: pd.Series, quantile: float) -> str:
+    return f"{100 * values.quantile(quantile):.1f} %" if len(values) else "–"
 
 
 def _leader_table(rows: list[Row]) -> str:
-    def share(values: FloatArray, quantile: float) -> str:
-        return f"{100 * np.quantile(values, quantile):.1f} %" if len(values) else "–"
-
     lines = []
-    for group in grouped(rows, "network", "percent"):
-        other = [row for row in group if row["tail_leader_ms"] < row["mean_leader_ms"]]
-        cuts = 1 - _ratios(other, "tail_leader_ms", "mean_leader_ms")
-        prices = _ratios(other, "tail_leader_mean_ms", "mean_leader_mean_ms") - 1
-        lines.append(
-            {
-                "network": group[0]["network"],
-                "": f"p{group[0]['percent']:g}",
-                "databases": len(group),
-                "another leader is better": f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
-                "median cut": share(cuts, 0.5),
-                "9 in 10 below": share(cuts, 0.9),
-                "largest cut": share(cuts, 1.0),
-                "median price in the mean": share(prices, 0.5),
-            }
-        )
-    return lines_table(lines)
+    for (network, percent), group in pd.DataFrame(rows).groupby(["network", "percent"], sort=False):
+        other = group[group["tail_leader_ms"] < group["mean_leader_ms"]]
+        cuts = 1 - other["tail_leader_ms"] / other["mean_leader_ms"]
+        prices = other["tail_leader_mean_ms"] / other["mean_leader_mean_ms"] - 1
+        better = f"{len(other)} ({100 * len(other) / len(group):.0f} %)"
+        shown = (*(_share(cuts, q) for q in (0.5, 0.9, 1.0)), _share(prices, 0.5))
+        lines.append((network, f"p{percent:g}", len(group), better, *shown))
+    heads = ("network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
+             "largest cut", "median price in the mean")  # fmt: skip
+    return markdown_table(heads, lines)
 
 
 def _plan_table(rows: list[Row]) -> str:
     lines = []
-    for group in grouped(rows, "network"):
-        cut = 1 - _ratios(group, "tail_plan_ms", "mean_plan_ms")
-        price = _ratios(group, "tail_plan_mean_ms", "mean_plan_mean_ms") - 1
-        gap = 1 - _ratios(group, "bound_ms", "tail_plan_ms")
+    for network, group in pd.DataFrame(rows).groupby("network", sort=False):
+        cut = 1 - group["tail_plan_ms"] / group["mean_plan_ms"]
+        price = group["tail_plan_mean_ms"] / group["mean_plan_mean_ms"] - 1
+        gap = 1 - group["bound_ms"] / group["tail_plan_ms"]
         lines.append(
-            {
-                "network": group[0]["network"],
-                "problems": len(group),
-                "p99 is lower in": int((cut > 0).sum()),
-                "median cut": f"{100 * np.median(cut):.1f} %",
-                "largest cut": f"{100 * cut.max():.1f} %",
-                "median price in the mean": f"{100 * np.median(price):.1f} %",
-                "another leader": sum(not row["same_leader"] for row in group),
-                "median gap to bound": f"{100 * np.median(gap):.1f} %",
-                "proven optimal": int((gap <= 1e-9).sum()),
-            }
-        )
-    return lines_table(lines)
+            (network, len(group), (cut > 0).sum(), _share(cut, 0.5), _share(cut, 1.0),
+             _share(price, 0.5), (~group["same_leader"]).sum(), _share(gap, 0.5),
+             (gap <= 1e-9).sum())
+        )  # fmt: skip
+    heads = ("network", "problems", "p99 is lower in", "median cut", "largest cut",
+             "median price in the mean", "another leader", "median gap to bound",
+             "proven optimal")  # fmt: skip
+    return markdown_table(heads, lines)
 
 
 def _proof_table(rows: list[Row]) -> str:
-    lines = []
-    for group in grouped(rows, "regions", "network"):
-        seconds = [row["cpu_s"] for row in group]
-        lines.append(
-            {
-                "regions": group[0]["regions"],
-                "spread": group[0]["network"],
-                "questions": len(group),
-                "proven": sum(row["proven"] for row in group),
-                "least mean proven": sum(row["least_mean"] for row in group),
-                "median": f"{np.median(seconds):.2f} s",
-                "longest": f"{max(seconds):.2f} s",
-            }
-        )
-    return lines_table(lines)
+    found = pd.DataFrame(rows).groupby(["regions", "network"], sort=False).agg(
+        questions=("cpu_s", "size"), proven=("proven", "sum"), least=("least_mean", "sum"),
+        median=("cpu_s", "median"), longest=("cpu_s", "max"),
+    )  # fmt: skip
+    return row_table(
+        "regions|spread|questions|proven|least mean proven|median|longest",
+        "{regions}|{network}|{questions}|{proven}|{least}|{median:.2f} s|{longest:.2f} s",
+        rows_of(found.reset_index()),
+    )
 
 
 PERCENTS = (50.0, 99.0)

@@ -16,14 +16,13 @@ Writes benchmarks/results/explore.json, one row per change.
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
-from benchmarks.harness.doc_pages import lines_table
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import hardware
 from benchmarks.harness.result_files import Row, read_json
@@ -108,26 +107,20 @@ EXPERIMENTS = Experiments(
 
 def _report() -> dict[str, str]:
     """Return one line per kind of change, and what they ran on."""
-    document = read_json(EXPERIMENTS.path)
-    found = document["changes"]
-    lines = []
-    for kind in (*dict.fromkeys(row["change"] for row in found), "all"):
-        rows = [row for row in found if kind in (row["change"], "all")]
-        times = sorted(row["ms"] for row in rows)
-        search = statistics.median(row["search_ms"] for row in rows)
-        proven = sum(row["status"].startswith(("optimal", "infeasible")) for row in rows)
-        late = times[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
+    import pandas as pd
+
+    document, lines = read_json(EXPERIMENTS.path), []
+    found = pd.DataFrame(document["changes"])
+    for kind, rows in (*found.groupby("change", sort=False), ("all", found)):
+        proven = rows["status"].str.startswith(("optimal", "infeasible")).sum()
+        late = rows["ms"].quantile(0.95, interpolation="nearest")
         lines.append(
-            {
-                "change": kind,
-                "proven": f"{proven} of {len(rows)}",
-                "search, ms": f"{search:.1f}",
-                "drawn, ms: median": f"{statistics.median(times):.0f}",
-                "95th percentile": f"{late:.0f}",
-                "worst": f"{times[-1]:.0f}",
-            }
-        )
-    return {"explore.json": f"{lines_table(lines)}\n\n{hardware([document['machine']])}"}
+            (kind, f"{proven} of {len(rows)}", f"{rows['search_ms'].median():.1f}",
+             f"{rows['ms'].median():.0f}", f"{late:.0f}", f"{rows['ms'].max():.0f}")
+        )  # fmt: skip
+    heads = ("change", "proven", "search, ms", "drawn, ms: median", "95th percentile", "worst")
+    table = markdown_table(heads, lines)
+    return {"explore.json": f"{table}\n\n{hardware([document['machine']])}"}
 
 
 STUDY = EXPERIMENTS.study(__doc__, page="docs/compare-and-sweep.md", report=_report)

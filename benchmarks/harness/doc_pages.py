@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from placement.errors import InputError
@@ -81,6 +81,35 @@ def averaged(rows: Iterable[Mapping[str, Any]], *keys: str) -> list[Row]:
             for name, column in cells.items()
         })  # fmt: skip
     return found
+
+
+def pivot(
+    rows: Sequence[Mapping[str, Any]],
+    line: str,
+    column: str,
+    cell: Callable[[Sequence[Mapping[str, Any]]], str],
+    head: str = "",
+) -> str:
+    """Return a line for each value of a column, and a column for each of another, as Markdown.
+
+    Parameters
+    ----------
+    rows
+        Rows of results.
+    line, column
+        Names of the two columns; the values stand in the order of the rows.
+    cell
+        Shows the rows of two values; where there are none stands "–".
+    head
+        What stands before a value at the top.
+    """
+    found = {(mine[0][line], mine[0][column]): mine for mine in grouped(rows, line, column)}
+    names, heads = (dict.fromkeys(row[name] for row in rows) for name in (line, column))
+    lines = (
+        (name, *(cell(found[name, value]) if (name, value) in found else "–" for value in heads))
+        for name in names
+    )
+    return markdown_table((line, *(f"{head} {value}".strip() for value in heads)), lines)
 
 
 def tables_of(page: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,21 +25,6 @@ from placement.text import escape, wrap
 
 _COLUMNS = 100
 """Columns of text: a page of results must not depend on the terminal that writes it."""
-
-_HEAD = (
-    "method",
-    "cells",
-    "answered",
-    "proven",
-    "best",
-    "median gap",
-    "worst gap",
-    "median time",
-    "worst time",
-    "× reference",
-    "not answered",
-)
-_ANSWERED = 2
 
 
 def report_text(results: Results) -> str:
@@ -67,11 +52,10 @@ def page_text(results: Results, *, every: bool = False) -> str:
     else:
         for title, rows in compared:
             lines = method_rows(rows, reference)
-            kept = [i for i in range(len(_HEAD)) if i != _ANSWERED and any(row[i] for row in lines)]
-            cells = ([escape(row[i]).replace("|", "\\|") for i in kept] for row in lines)
-            heads = _heads(reference)
-            parts.append(f"{title}:")
-            parts.append(markdown_table([heads[i] for i in kept], cells, rule=" --- "))
+            kept = [head for head in lines[0] if any(line[head] for line in lines)]
+            kept.remove("answered")
+            cells = ([escape(line[head]).replace("|", "\\|") for head in kept] for line in lines)
+            parts += [f"{title}:", markdown_table(kept, cells, rule=" --- ")]
     parts.extend(f"**Contradiction:** {line}" for line in contradictions(results.rows))
     parts.extend(_captions(results))
     return "\n\n".join(parts)
@@ -115,17 +99,23 @@ def _row_lists(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], reference: str) -> str:
     """Return one line per method: the gap in each group of questions, then proofs and times."""
     every = [row for _, rows in groups for row in rows]
-    gaps = [{line[0]: line[5:7] for line in method_rows(rows, reference)} for _, rows in groups]
+    heads = (title.removeprefix("Failure constraint: ").split(" put")[0] for title, _ in groups)
+    gaps = [
+        {
+            line["method"]: dict.fromkeys(
+                line[f"{which} gap"].removesuffix(" %") for which in ("median", "worst")
+            )
+            for line in method_rows(rows, reference)
+        }
+        for _, rows in groups
+    ]
     lines = []
     for line in method_rows(every, reference):
-        method, cells, _, proven, _, _, _, median, _, ratio, _ = line
-        shown = (
-            "–".join(dict.fromkeys(text.removesuffix(" %") for text in found.get(method, ("–",))))
-            for found in gaps
-        )
-        lines.append((method, *shown, f"{proven}/{cells}", median, ratio))
-    heads = (title.removeprefix("Failure constraint: ").split(" put")[0] for title, _ in groups)
-    names = ("method", *heads, "proven", "median time", _heads(reference)[9])
+        method, ratio = line["method"], _ratio_head(reference)
+        shown = ("–".join(found.get(method, ("–",))) for found in gaps)
+        proven = f"{line['proven']}/{line['cells']}"
+        lines.append((method, *shown, proven, line["median time"], line[ratio]))
+    names = ("method", *heads, "proven", "median time", _ratio_head(reference))
     return markdown_table(names, lines, rule=" --- ")
 
 
@@ -137,8 +127,8 @@ def _reference(results: Results) -> str:
     return str(results.runs[-1].get("reference", "")) if results.runs else ""
 
 
-def _heads(reference: str) -> list[str]:
-    return [name.replace("reference", reference or "reference") for name in _HEAD]
+def _ratio_head(reference: str) -> str:
+    return f"× {reference or 'reference'}"
 
 
 def _captions(results: Results) -> list[str]:
@@ -163,8 +153,8 @@ def _machines(results: Results) -> str:
     )
 
 
-def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[tuple[str, ...]]:
-    """Return one line of the table per method.
+def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[dict[str, str]]:
+    """Return one line of the table per method, by heads.
 
     Gap is to the best bound that any method proved for the question; `best` counts the questions
     on which the method's value is the best of all (to 1e-9), `proven` those whose optimum it
@@ -172,50 +162,43 @@ def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[
     in units of the reference's on the same question, over the questions that both answered.
     """
     known = best_known(tuple(rows))
-    by_method: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        by_method[row["cell"]["method"]].append(row)
-    lines: list[tuple[str, ...]] = []
-    for method, mine in by_method.items():
+    lines = []
+    for method in dict.fromkeys(row["cell"]["method"] for row in rows):
+        mine = [row for row in rows if row["cell"]["method"] == method]
         ok = [row for row in mine if row["outcome"] == "ok"]
         gaps = [gap for row in ok if (gap := row_gap(row, known)) is not None]
         times = [float(row["seconds"]) for row in ok]
-        proven = sum(row["status"] in ("optimal", "infeasible") for row in ok)
         best = sum(
             row["objective"] is not None and row["objective"] <= known[row["group"]][1] * (1 + 1e-9)
             for row in ok
         )
+        ratio = time_ratio(rows, method, reference)
         other = Counter(row["outcome"] for row in mine if row["outcome"] != "ok")
         lines.append(
-            (
-                method,
-                str(len(mine)),
-                str(len(ok)),
-                str(proven),
-                str(best),
-                _percent(statistics.median(gaps)) if gaps else "–",
-                _percent(max(gaps)) if gaps else "–",
-                _time(statistics.median(times)) if times else "–",
-                _time(max(times)) if times else "–",
-                f"{ratio:.3g}"
-                if (ratio := time_ratio(rows, method, reference)) is not None
-                else "–",
-                ", ".join(f"{count} {name}" for name, count in other.items()),
-            )
+            {
+                "method": method,
+                "cells": str(len(mine)),
+                "answered": str(len(ok)),
+                "proven": str(sum(row["status"] in ("optimal", "infeasible") for row in ok)),
+                "best": str(best),
+                "median gap": _percent(statistics.median(gaps)) if gaps else "–",
+                "worst gap": _percent(max(gaps)) if gaps else "–",
+                "median time": _time(statistics.median(times)) if times else "–",
+                "worst time": _time(max(times)) if times else "–",
+                _ratio_head(reference): "–" if ratio is None else f"{ratio:.3g}",
+                "not answered": ", ".join(f"{count} {name}" for name, count in other.items()),
+            }
         )
     return lines
 
 
 def _unanswered(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """List every cell that failed; refusals are told once per method and reason."""
-    seen: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        if row["outcome"] == "ok":
-            continue
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for row in (row for row in rows if row["outcome"] != "ok"):
         who = row["cell"].get("method", row["label"])
         where = "" if row["outcome"] in ("refused", "missing") else f" on {row['group']}"
-        key = (row["outcome"], f"{who}{where}", row.get("reason", ""))
-        seen[key] = seen.get(key, 0) + 1
+        seen[row["outcome"], f"{who}{where}", row.get("reason", "")] += 1
     lines = [
         wrap(
             f"{outcome}: {escape(who)}: {escape(reason)}"

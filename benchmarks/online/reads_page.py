@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import markdown_table, row_table
+from benchmarks.harness.doc_pages import markdown_table, pivot, row_table
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
 from benchmarks.harness.result_files import read_frame, read_json, rows_of
 from benchmarks.online.reads import CLAIMS, GATEWAYS, HOT, LAGS, LIVES, SHARES, SLIDES, X
-from benchmarks.online.tables import Rows, means, pivot
+from benchmarks.online.tables import Rows, means
 from placement.online.reads import (
     RaftCluster,
     ReadProblem,
@@ -69,9 +69,7 @@ def tables() -> dict[str, str]:
         "hot": _hot(by["hot"]),
         "consistency": _consistency(by["consistency"]),
         "gateway": _gateway(by["gateway"]),
-        "rules": pivot(
-            named, "where", means("throughput", "read_ms", forms=",.0f .2f"), "", "rule"
-        ),
+        "rules": pivot(named, "rule", "where", means("throughput", "read_ms", forms=",.0f .2f")),
         "write latency": _write_latency(checked["write latency"]),
         "elections": _elections(checked["elections"]),
     }

@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import averaged, markdown_table, row_table
+from benchmarks.harness.doc_pages import averaged, markdown_table, pivot, row_table
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import read_frame, read_json, rows_of
 from benchmarks.online.selection import BIN_MS, BOUNDS, CLOSED, LADDER, PUBLISHED, WIDE
-from benchmarks.online.tables import Rows, mean, means, pick, pivot, spread, values
+from benchmarks.online.tables import Rows, mean, means, pick, spread, values
 
 _SHOWN = (10, 500)
 """Times between two draws of the speeds, ms, that the tables of the page show."""
@@ -46,9 +46,13 @@ def tables() -> dict[str, str]:
         "machine": f"Machine: {machine.sentence(head['machine'])}.",
         "grid": _grid(by["grid"]),
         "ratios": _ratios(rows[rows["suite"] == "poisson"]),
-        "limiter": pivot(pick(by["limiter"], n=150_000), "clients", _mean_refused, "clients:"),
+        "limiter": pivot(
+            pick(by["limiter"], n=150_000), "policy", "clients", _mean_refused, "clients:"
+        ),
         "ablation": _ablation(by["ablation"]),
-        "skew": pivot(skewed, "share", lambda r: f"{mean(r, 'mean'):.1f} ({mean(r, 'p99'):.1f})"),
+        "skew": pivot(
+            skewed, "policy", "share", lambda r: f"{mean(r, 'mean'):.1f} ({mean(r, 'p99'):.1f})"
+        ),
         "full size": _full_size(bounds["full size"]),
         "windows": _windows(bounds["windows"]),
         "mixes": _mixes(closed["mixes"]),
@@ -59,7 +63,7 @@ def tables() -> dict[str, str]:
             averaged(closed["load step"], "policy"),
         ),
         "wide area": pivot(
-            far, "utilisation", means("mean", "network", "p99", "nearest"), "utilisation"
+            far, "policy", "utilisation", means("mean", "network", "p99", "nearest"), "utilisation"
         ),
     }
 
@@ -141,7 +145,7 @@ def _mixes(rows: Rows) -> str:
         busiest = statistics.fmean(row["busiest"]["max"] for row in mine)
         return f"{gain:+.0f} %, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
 
-    return pivot(rows, "mix", cell)
+    return pivot(rows, "policy", "mix", cell)
 
 
 def _speeds(rows: pd.DataFrame) -> str:

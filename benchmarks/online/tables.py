@@ -9,8 +9,6 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.harness.doc_pages import grouped, markdown_table
-
 Rows = Sequence[Mapping[str, Any]]
 """Rows of results."""
 
@@ -54,18 +52,3 @@ def means(*columns: str, forms: str = "") -> Callable[[Rows], str]:
         )
 
     return cell
-
-
-def pivot(
-    rows: Rows, column: str, cell: Callable[[Rows], str], head: str = "", line: str = "policy"
-) -> str:
-    """Return a line per policy and a column per value of a column, under `head` and the value."""
-    found = {(mine[0][line], mine[0][column]): mine for mine in grouped(rows, line, column)}
-
-    policies, heads = (dict.fromkeys(row[name] for row in rows) for name in (line, column))
-    lines = (
-        (policy, *(cell(found[policy, value]) if (policy, value) in found else "–"
-                   for value in heads))
-        for policy in policies
-    )  # fmt: skip
-    return markdown_table((line, *(f"{head} {value}".strip() for value in heads)), lines)

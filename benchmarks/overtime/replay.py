@@ -25,7 +25,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, markdown_table
+from benchmarks.harness.doc_pages import grouped, markdown_table, pivot
 from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
@@ -383,28 +383,26 @@ def _moving_table(rows: Sequence[Row]) -> str:
 
 def _by_strategy(rows: Sequence[Row], columns: Mapping[str, Mapping[str, object]]) -> str:
     """Return "mean (p95)" above the oracle: a row per strategy, a column per set of conditions."""
-    found = {
-        (row["strategy"], head): f"{row['overhead_mean']:.1f} ({row['overhead_p95']:.1f})"
+    shown = [
+        {**row, "head": head}
         for head, wanted in columns.items()
         for row in rows
-        if all(row[name] == value for name, value in wanted.items())
-    }
-    names = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name != "oracle"]
-    cells = ([name, *(found.get((name, head), "–") for head in columns)] for name in names)
-    return markdown_table(["strategy", *columns], cells)
+        if row["strategy"] != "oracle" and all(row[name] == x for name, x in wanted.items())
+    ]
+    return pivot(
+        shown, "strategy", "head",
+        lambda mine: f"{mine[0]['overhead_mean']:.1f} ({mine[0]['overhead_p95']:.1f})",
+    )  # fmt: skip
 
 
 def _memory_table(rows: Sequence[Row]) -> str:
-    found = {
-        (row["decay"], row["minutes"]): f"{row['overhead_mean']:.2f} ({row['moves']:.1f})"
-        for row in rows
-    }
-    minutes = dict.fromkeys(row["minutes"] for row in rows)
-    cells = (
-        [decay, *(found[decay, length] for length in minutes)]
-        for decay in dict.fromkeys(row["decay"] for row in rows)
+    shown = [{**row, "τ": row["decay"], "length": f"{row['minutes']} minutes"} for row in rows]
+    return pivot(
+        shown,
+        "τ",
+        "length",
+        lambda mine: f"{mine[0]['overhead_mean']:.2f} ({mine[0]['moves']:.1f})",
     )
-    return markdown_table(["τ", *(f"{length} minutes" for length in minutes)], cells)
 
 
 def _copies(rows: Sequence[Row]) -> str:
