@@ -25,7 +25,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,23 +37,12 @@ from benchmarks.harness.machine import ROOT, SOLVERS, hardware
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows
 
-__all__ = ["STUDY", "questions"]
-
 BEFORE, NOW = "before", "now"
 HEADS = ("row", "question", "build", "cpu_s", "wall_s", "part_s", "memory_mb", "part_mb", "status",
          "gap", *(f"gap_{moment:g}s" for moment in EARLY), "value", "nodes", "note")  # fmt: skip
 LIMIT, MEMORY = 30.0, 6.0  # CPU seconds and GB of a question
 PLAIN: Ask = {"goal": "mean", "network": "broken", "demand": "lognormal", "mix": "social",
          "replicas": 5, "voters": 3}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ScaleQuestion:
-    """Question: its row of the page, its name there, and what differs from :data:`PLAIN`."""
-
-    row: str
-    name: str
-    ask: Ask
 
 
 ROW_WORDS = {
@@ -74,50 +62,50 @@ ROW_WORDS = {
 }
 
 
-def questions() -> Iterator[ScaleQuestion]:
-    """Yield all questions in the order of the page."""
+def questions() -> Iterator[tuple[str, str, Ask]]:
+    """Yield the row of the page, the name there, and what differs from :data:`PLAIN`."""
     ask: dict[str, Any]
     for sites in (250, 500, 1000, 1740, 2500):
-        yield ScaleQuestion("mean", f"{sites:,} sites", {"sites": sites})
+        yield "mean", f"{sites:,} sites", {"sites": sites}
     for network in ("metric", "broken"):
         for demand in ("even", "lognormal", "half"):
             ask = {"sites": 500, "network": network, "demand": demand}
-            yield ScaleQuestion("demand", f"{network}, {demand}", ask)
+            yield "demand", f"{network}, {demand}", ask
     for clients in (200, 800, 3200):
         ask = {"sites": 200, "clients": clients}
-        yield ScaleQuestion("clients", f"{clients:,} clients", ask)
+        yield "clients", f"{clients:,} clients", ask
     for replicas in (3, 6, 12):
-        yield ScaleQuestion("replicas", f"|R| = {replicas}", {"sites": 200, "replicas": replicas})
+        yield "replicas", f"|R| = {replicas}", {"sites": 200, "replicas": replicas}
     for goal, sizes in (("worst", (60, 120, 235, 490)), ("weighted", (120, 235, 490)),
                         ("p99", (48, 235, 490))):  # fmt: skip
         for sites in sizes:
             row = goal if goal == "p99" else f"N-1 {goal}"
-            yield ScaleQuestion(row, f"{sites} sites", {"sites": sites, "goal": goal})
+            yield row, f"{sites} sites", {"sites": sites, "goal": goal}
     for goal, sites in (("mean", 60), ("mean", 235), ("mean", 1000), ("worst", 60)):
         ask = {"sites": sites, "goal": goal, "check": True}
-        yield ScaleQuestion("check", f"{goal}, {sites:,} sites", ask)
+        yield "check", f"{goal}, {sites:,} sites", ask
     for databases, gap in ((30, 1e-6), (300, 1e-6), (1000, 1e-3)):
         ask = {"goal": "fleet", "databases": databases, "seed": 1, "gap": gap}
-        yield ScaleQuestion("fleet", f"{databases:,} databases to {gap:g}", ask)
+        yield "fleet", f"{databases:,} databases to {gap:g}", ask
     reads: Ask = {"mix": "reads", "voters": 1}
     for size in (10, 300):
         ask = {"sites": 1400, "network": "clusters", "demand": "even", "replicas": size, **reads}
-        yield ScaleQuestion("many replicas", f"1,400 points, p = {size}", ask)
-    yield ScaleQuestion("shell", "27 sites", {"goal": "shell"})
+        yield "many replicas", f"1,400 points, p = {size}", ask
+    yield "shell", "27 sites", {"goal": "shell"}
     for sites in (82, 235, 490):
         for method in ("exact", "milp", "peer/pbp-pmedian", "peer/spopt", "peer/scip"):
             ask = {"sites": sites, "method": method, **reads}
-            yield ScaleQuestion("peers", f"{sites} sites, {method}", ask)
+            yield "peers", f"{sites} sites, {method}", ask
     for method in ("exact", "milp", "cp-sat", "peer/monolithic-milp"):
-        yield ScaleQuestion("peers, tier 3", method, {"sites": 19, "method": method})
+        yield "peers, tier 3", method, {"sites": 19, "method": method}
 
 
 # --- measuring ------------------------------------------------------------------------------------
 
 
-def measure(question: ScaleQuestion, build: str, folder: Path) -> Row:
+def measure(row: str, question: str, asked: Ask, build: str, folder: Path) -> Row:
     """Answer a question by the build of a folder, in a process of its own."""
-    ask = {**PLAIN, **question.ask, "limit": LIMIT, "memory_gb": MEMORY}
+    ask = {**PLAIN, **asked, "limit": LIMIT, "memory_gb": MEMORY}
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     # one thread, so that CPU times compare
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
@@ -131,7 +119,7 @@ def measure(question: ScaleQuestion, build: str, folder: Path) -> Row:
         found = json.loads(done.stdout.splitlines()[-1])
     else:
         print(done.stderr[-500:], file=sys.stderr)
-    found |= {"row": question.row, "question": question.name, "build": build}
+    found |= {"row": row, "question": question, "build": build}
     cells = ((head, found.get(head, "")) for head in HEADS)
     return {head: f"{cell:.6g}" if isinstance(cell, float) else cell for head, cell in cells}
 
@@ -141,11 +129,10 @@ def _asked(name: str, options: argparse.Namespace) -> Iterator[Row]:
     builds = {NOW: ROOT}
     if options.baseline is not None and not name.startswith("peers"):
         builds = {BEFORE: options.baseline.resolve(), **builds}
-    for question in questions():
-        if question.row == name:
-            for build, folder in builds.items():
-                kept = options.kept.get((name, question.name, build))
-                yield kept or measure(question, build, folder)
+    for row, question, ask in questions():
+        for build, folder in builds.items() if row == name else ():
+            kept = options.kept.get((name, question, build))
+            yield kept or measure(name, question, ask, build, folder)
 
 
 EXPERIMENTS = Experiments(

@@ -126,13 +126,13 @@ class Browser:
             "POST", f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters}
         )
 
-    def resize(self, width: int, height: int = 900, *, scale: float = 1.0) -> None:
+    def resize(self, width: int, height: int = 900) -> None:
         """Set the size of the emulated screen."""
         self.devtools(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
-            deviceScaleFactor=scale,
+            deviceScaleFactor=1.0,
             mobile=width < 600,
         )
 

@@ -83,9 +83,7 @@ def _row(data: Mapping[str, Any]) -> dict[str, object]:
         return {"outcome": "ok", **solve_cell(cell), **_usage()}
     except MemoryError:
         outcome, reason = "memory", f"needs more than {cell.limits.memory} MiB"
-    except UnsupportedError as error:
-        outcome, reason = "refused", str(error)
-    except LimitError as error:
+    except (UnsupportedError, LimitError) as error:
         outcome, reason = "refused", str(error)
     except (InputError, ImportError) as error:
         outcome, reason = "missing", str(error)

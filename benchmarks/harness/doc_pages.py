@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
+from benchmarks.harness.result_files import Row
 from placement.errors import InputError
 
-Row: TypeAlias = dict[str, Any]
 _Row = TypeVar("_Row", bound=Mapping[str, Any])
 
 _TABLE = re.compile(

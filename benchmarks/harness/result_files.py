@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import dataclasses
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -115,8 +114,7 @@ def save_csv(path: Path, heads: Sequence[str], rows: Iterable[Iterable[object]])
     save_text(path, stream.getvalue())
 
 
-def save_rows(path: Path, rows: Sequence[Any]) -> None:
-    """Write rows as CSV: :data:`Row`, or objects of one dataclass, under the names of columns."""
-    tables = [row if isinstance(row, dict) else dataclasses.asdict(row) for row in rows]
-    heads = list(tables[0]) if tables else []
-    save_csv(path, heads, ([row[head] for head in heads] for row in tables))
+def save_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as CSV under the names of columns."""
+    heads = list(rows[0]) if rows else []
+    save_csv(path, heads, ([row[head] for head in heads] for row in rows))

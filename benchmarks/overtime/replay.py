@@ -16,7 +16,6 @@ import math
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import combinations
 from pathlib import Path
@@ -74,14 +73,6 @@ CLASSES = (
 """Tenants whose demand moves with the sun."""
 
 
-@dataclass(frozen=True)
-class Tenant:
-    """A database and its class."""
-
-    kind: str
-    database: Database
-
-
 def network(name: str, latency: Path | None = None) -> Instance | None:
     """Return one of :data:`NETWORKS`; its own demand plays no part. None when it is not there."""
     if name != "aws-2025":
@@ -115,8 +106,8 @@ def poles(clients: Clients, cities: tuple[str, ...], share: float = 0.9) -> Floa
     return np.where(at, share / len(cities), (1.0 - share) * tail / tail.sum())
 
 
-def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
-    """Yield the tenants of all classes: 3 global, and every pair and triple of `POLES`.
+def tenants(ground: ClientGround, mix: str) -> Iterator[tuple[str, Database]]:
+    """Yield class and database of all tenants: 3 global, and every pair and triple of `POLES`.
 
     Global consumers have peaks 2.5, 3.5 and 5 times their troughs; tenants at poles have
     the default curves (evening 3.5, office 8).
@@ -133,7 +124,7 @@ def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
                 for cities in combinations(POLES, count)
             ]
     for index, (kind, weights, curve) in enumerate(shapes):
-        yield Tenant(
+        yield (
             kind,
             Database(
                 index=index,
@@ -158,14 +149,13 @@ def _moving(options: argparse.Namespace) -> Iterator[Row]:
             continue
         ground = client_ground(instance)
         for mix in ("social", "ycsb-b"):
-            known = list(tenants(ground, mix))
-            databases = [each.database for each in known]
+            classes, databases = zip(*tenants(ground, mix), strict=True)
             trace = trace_of(
                 ground, instance, databases, timeline, seed=options.seed, law="expected"
             )
             for candidates in ("5 planned", "all sites"):
                 found: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in CLASSES}
-                for row, tenant in enumerate(known):
+                for row, kind in enumerate(classes):
                     alone = trace.part(row, row + 1)
                     sites = instance.sites
                     if candidates == "5 planned":  # as a careful owner has for all the demand
@@ -182,9 +172,7 @@ def _moving(options: argparse.Namespace) -> Iterator[Row]:
                     )
                     (line,) = gains(result).to_dict("records")
                     moves = float(result.moves(1, "oracle")[0] / options.days)
-                    found[tenant.kind].append(
-                        (line["dynamic"], line["realised"], line["static"], moves)
-                    )
+                    found[kind].append((line["dynamic"], line["realised"], line["static"], moves))
                 for kind, lines in found.items():
                     table = np.array(lines)
                     row_of: Row = {
