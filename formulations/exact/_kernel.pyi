@@ -32,16 +32,6 @@ def create(
     cases: tuple[int, bool, tuple[tuple[object, ...], ...]] | None,
     /,
 ) -> _Context: ...
-def bound_root(
-    context: _Context,
-    leader: int,
-    u: _Floats,
-    iterations: int,
-    swaps: int,
-    warm: bool,
-    seconds: float,
-    /,
-) -> float: ...
 def bound_roots(
     context: _Context,
     leaders: npt.NDArray[np.int32],

@@ -167,7 +167,7 @@ _UNLIMITED = 1e9
 
 
 class Stop(Exception):  # noqa: N818 - a limit is no error
-    """The end of a search before its proof; only :meth:`SearchState.check` raises it.
+    """The end of a search before its proof.
 
     Parameters
     ----------

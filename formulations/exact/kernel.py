@@ -326,8 +326,18 @@ class Kernel:
         warm
             Whether to start from `u`.
         """
-        bound = self.compiled.bound_root(self.context, leader, u, iterations, swaps, warm, seconds)
-        return float(bound) if bound < _BIG else math.inf
+        asked = RootBounds(
+            leaders=np.array([leader], dtype=np.int32),
+            u=u[np.newaxis],
+            warm=np.array([warm]),
+            steps=iterations,
+            swaps=swaps,
+            full=1,
+            bounds=np.full(1, math.nan),
+            ends=np.zeros(1, dtype=np.int64),
+        )
+        self.bound_roots(asked, 0, math.inf, seconds)
+        return float(asked.bounds[0])
 
     def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
         """Bound leaders one after another, as `bound_root` does, and return how many.

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from formulations.exact import tuning
+from formulations.exact.branch_and_bound import Stop
 from formulations.exact.kernel import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome
@@ -317,16 +318,8 @@ def solve_losses(
         return search.answer()
     except KeyboardInterrupt:
         return search.plan(Termination.INTERRUPTED)
-    except _Stopped as stopped:
+    except Stop as stopped:
         return search.plan(stopped.termination)
-
-
-class _Stopped(Exception):  # noqa: N818 - no error
-    """The time or the gap that was asked for is reached."""
-
-    def __init__(self, termination: Termination) -> None:
-        super().__init__(termination)
-        self.termination = termination
 
 
 class LossSearch:
@@ -419,10 +412,10 @@ class LossSearch:
         seconds = time.perf_counter() - self.began
         self.options.report(Progress(seconds, self.value / rate, self.bound / rate))
         if self.seconds_left <= 0:
-            raise _Stopped(Termination.TIME_LIMIT)
+            raise Stop(Termination.TIME_LIMIT)
         gap = self.options.gap_limit
         if gap > 0 and relative_gap(self.value, self.bound) <= gap:
-            raise _Stopped(Termination.GAP_LIMIT)
+            raise Stop(Termination.GAP_LIMIT)
 
     def _break_ties(self) -> None:
         """Find the plan of least mean among the plans of the proven worst case."""
@@ -438,7 +431,7 @@ class LossSearch:
             stage.prove()
             tie = stage.claim()
             self.ties = None if tie is None else lambda: {"format": FORMAT, **tie.to_json(1.0)}
-        except (_Stopped, KeyboardInterrupt):
+        except (Stop, KeyboardInterrupt):
             self.notes.append("whether another plan of this value has a lower mean was not decided")
             raise
         finally:

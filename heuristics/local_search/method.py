@@ -347,7 +347,6 @@ METHOD = Method(
     name="local-search",
     call=solve,
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
-    exact=False,
     objectives=("mean", "measures"),
     cost_parts=("near reads",),
     refuses=_refuses,

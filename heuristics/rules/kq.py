@@ -73,7 +73,6 @@ METHOD = Method(
     name="kq",
     call=solve,
     summary="tier 3 heuristic: replicas by K-means, then leader and voters (Algorithm 4)",
-    exact=False,
     complexity="O(rounds·C·|R|·|S|)",
     reference="Sharov et al. 2015, Algorithm 4",
 )

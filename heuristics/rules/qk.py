@@ -274,7 +274,6 @@ METHOD = Method(
     name="qk",
     call=solve,
     summary="tier 3 heuristic: a leader's quorum, then replicas by K-means (Algorithm 5)",
-    exact=False,
     complexity="O(rounds·C·|R|·|S|²)",
     reference="Sharov et al. 2015, Algorithm 5",
 )

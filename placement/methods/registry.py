@@ -78,7 +78,7 @@ class Method:
     summary
         One line.
     exact
-        Whether it can prove optimality.
+        Whether it can prove optimality; most heuristics cannot.
     refuses
         Problem -> why this method does not support it, or None. There is no silent approximation.
     objectives
@@ -98,7 +98,7 @@ class Method:
     name: str
     call: Callable[[Problem, Options], Plan]
     summary: str
-    exact: bool
+    exact: bool = False
     refuses: Callable[[Problem], str | None] = _takes_everything
     objectives: tuple[str, ...] = ("mean",)
     cost_parts: tuple[str, ...] = ()

@@ -168,7 +168,6 @@ void leader_bounds(const context *x, const int *leader, double *bound, int count
 int run_search(context *x, double work);
 
 /* root_bounds.c */
-double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps);
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends);
 void set_replica_range(context *x, int least, int most);

@@ -268,7 +268,7 @@ int quick_bounds(context *x, const int *leader, int count, double *u, double wor
 /* Descend to a good set for a leader, then bound the leader without branching.  `u` (clients) is read
  * when `warm`, and replaced by the best multipliers found; swaps = 0: no descent, 1: only adapt the
  * incumbent. */
-double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps)
+static double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps)
 {
     double bound = 0.0, error;
     int shared = 1;

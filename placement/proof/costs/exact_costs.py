@@ -84,17 +84,7 @@ class ExactCosts:
         beta: Betas,
         less: int | None = None,
     ) -> tuple[int, list[int]]:
-        """Constant part of L, and ρ of every site; only ρ of free sites have a meaning.
-
-        Parameters
-        ----------
-        inside, free
-            I, and the sites that are neither in I nor in O.
-        u, beta
-            Multipliers.
-        less
-            A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
-        """
+        """As :meth:`placement.proof.costs.rounded_costs.TableCosts.evaluation`, exactly."""
         clients, sites = self.rank.shape
         held = sorted(inside)
         first = self.rank[:, held].min(axis=1) if held else np.full(clients, sites)

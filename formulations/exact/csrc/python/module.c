@@ -78,35 +78,6 @@ static PyObject *finish_call(context *x, column *c, int columns, int done)
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
-static const char bound_root_doc[] =
-    "bound_root(context, leader, u, iterations, swaps, warm, seconds) -> bound\n\n"
-    "Find a good set for the leader by swaps, then bound the leader without branching; u is overwritten.";
-
-static PyObject *py_bound_root(PyObject *self, PyObject *args)
-{
-    context *x;
-    PyObject *buffer;
-    int leader, iterations, swaps, warm;
-    double seconds;
-    Py_buffer view;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O&iOiipd", to_context, &x, &leader, &buffer, &iterations, &swaps, &warm,
-                          &seconds))
-        return NULL;
-    if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
-        return NULL;
-    if ((size_t)view.len != (size_t)x->p.clients * 8 || leader < -1 || leader >= x->p.sites) {
-        PyBuffer_Release(&view);
-        PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
-        return NULL;
-    }
-    begin_call(x, seconds);
-    double bound = bound_root(x, leader, view.buf, warm, iterations, swaps);
-    int fine = end_call(x);
-    PyBuffer_Release(&view);
-    return fine ? PyFloat_FromDouble(bound) : NULL;
-}
-
 static const char bound_roots_doc[] =
     "bound_roots(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
     "Bound leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
@@ -578,7 +549,6 @@ static PyObject *py_record(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"create", py_create, METH_VARARGS, create_doc},
-    {"bound_root", py_bound_root, METH_VARARGS, bound_root_doc},
     {"bound_roots", py_bound_roots, METH_VARARGS, bound_roots_doc},
     {"quick_bounds", py_quick_bounds, METH_VARARGS, quick_bounds_doc},
     {"shared_bounds", py_shared_bounds, METH_VARARGS, shared_bounds_doc},
