@@ -109,7 +109,7 @@ class CheckResult:
     `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
     Where there is no plan, `bound` and `score` are +∞; where that was shown by counting, `events`
     says how often, and `bounds` is 0. `normal_bound` is given for a plan of the best worst case or
-    percentile: of those that are as good, none has a lower score in normal operation.
+    percentile: no equally good configuration has a lower score in normal operation.
     """
 
     bound: float

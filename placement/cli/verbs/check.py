@@ -237,7 +237,7 @@ def _proved(plan: Plan, checked: CheckResult) -> _Checked:
     what += f"{mine:.6f} {unit}"
     if normal is not None:
         what += (
-            "\n        of those that are as good, none has a normal mean latency below "
+            "\n        no equally good configuration has a normal mean latency below "
             f"{normal / problem.demand.operations:.6f} ms; this plan has {plan.mean_latency:.6f} ms"
         )
     leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
