@@ -199,7 +199,7 @@ def test_plans_stay_optimal_inside(goal):
     moved = 0
     for plan, second in plans_of_goal(goal):
         instance = plan.problem.instance
-        for client in instance.clients[:3]:
+        for client in instance.clients[:2]:
             if not instance.counts[:, instance.client_index(client)].any():
                 continue
             found = safe_demand_range(plan, second, client, most=50.0)
@@ -217,7 +217,7 @@ def test_plans_stay_optimal_inside(goal):
                 rtt = safe_rtt_range(plan, second, str(plan.leader), voter, waiting="site")
                 for x in (rtt.low, rtt.high):
                     assert optimal_at(plan, with_rtt(plan, str(plan.leader), voter, x))
-    assert moved > 3
+    assert moved > 2
 
 
 def test_what_no_range_is_known_of_is_refused():

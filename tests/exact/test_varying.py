@@ -26,9 +26,9 @@ from tests.exact.worlds import brute_force, equals_enumeration, random_core, var
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 
 
-@pytest.mark.parametrize("block", seeds(1, 80))
+@pytest.mark.parametrize("block", seeds(1, 160))
 def test_equals_enumeration_without_a_start(block: int) -> None:
-    for seed in range(50 * block, 50 * block + 50):
+    for seed in range(25 * block, 25 * block + 25):
         equals_enumeration(varying_core(seed), "compiled", seed)
 
 

@@ -231,7 +231,7 @@ def test_limits_change_nothing_at_the_value_of_the_best_plan() -> None:
 
 
 def limited(seed: int, **asked: object) -> Problem:
-    instance = random_instance(seed, sites=6, clients=5, prices=True)
+    instance = random_instance(seed, sites=5, clients=5, prices=True)
     spread = spread_distributions(instance, 0.3, width=10.0, horizon=1500)
     return Problem(instance, replicas=(3, 4), voters=3, distributions=spread, **asked)  # type: ignore[arg-type]
 

@@ -353,7 +353,7 @@ def test_bound_is_honest_when_bisection_stops(error):
     """At any moment: bound <= optimum <= value, and the reason for stopping is kept."""
     problem = key()
     optimum = solve(problem).value
-    for answers in range(12):
+    for answers in (0, 1, 2, 4, 7, 11):
         plan = bisect(problem, Interrupting(answers, error))
         assert plan.bound <= optimum <= plan.value, answers
         assert plan.termination in (Termination.INTERRUPTED, Termination.TIME_LIMIT)
