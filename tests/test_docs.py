@@ -63,7 +63,7 @@ def test_the_python_of_the_readme_runs(capsys):
     assert "optimal, proven" in capsys.readouterr().out
 
 
-ELSEWHERE = {"datasets.md"}  # tests/datasets/test_docs.py runs its blocks and looks at the results
+ELSEWHERE = {"datasets.md"}  # tests/datasets/test_geo.py runs its blocks and looks at the results
 # pages with sessions of the command line are run by tests/test_docs_console.py
 LONG = {"contingency.md", "formulations.md"}  # half a minute each
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

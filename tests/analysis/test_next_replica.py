@@ -1,7 +1,10 @@
-"""The next replica, a scaled demand and lost sites, against questions put by hand."""
+"""The next replica, a scaled demand and lost sites, by hand and as the pages show them."""
 
 import itertools
 import math
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -203,3 +206,53 @@ def test_a_row_without_a_plan_has_no_leader(run, tmp_path):
     lines = [line for line in shown.splitlines() if "infeasi" in line]
     assert lines
     assert all(line.split()[-1] == "–" for line in lines)
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture
+def command(capsys):
+    return runner(capsys)
+
+
+def commands(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"^    placement (.+world27.+)$", text, flags=re.MULTILINE), text
+
+
+def without_seconds(table):
+    """Rows of a table as words; the second to last number column, seconds, differs by run."""
+    return [re.sub(r"\d+\.\d{2,3}(?=\s+\S[^.]*$)", "s", line).split() for line in table if line]
+
+
+def test_the_tables_are_what_is_printed(command):
+    shown, text = commands("compare-and-sweep.md")
+    assert [command.split()[0] for command in shown] == ["compare", "compare"]
+    for command in shown:
+        outcome = command(*shlex.split(command))
+        assert outcome.code == 0
+        after = text.split(command, 1)[1].lstrip("\n").split("\n\n", 1)[0]
+        rows = [line[4:] for line in after.splitlines()]
+        printed = outcome.out.splitlines()
+        start = next(i for i, line in enumerate(printed) if line.split()[:1] == rows[0].split()[:1])
+        assert without_seconds(rows) == without_seconds(printed[start : start + len(rows)])
+
+
+def test_the_conflict_is_what_is_printed(command):
+    shown, text = commands("infeasible.md")
+    outcome = command(*shlex.split(shown[0]))
+    assert outcome.code == 2
+    first = text.split("\n> ", 1)[1].split("\n\n", 1)[0]
+    quoted = first.replace("\n> ", " ")
+    assert quoted in " ".join(outcome.out.split())
+
+
+def test_the_proof_is_what_is_printed(command, tmp_path):
+    (_, command), text = commands("infeasible.md")
+    solve, file = command.split(" > ")
+    (tmp_path / file).write_text(command(*shlex.split(solve)).out)
+    outcome = command("check", tmp_path / file)
+    assert outcome.code == 0
+    after = text.split(f"    placement check {file}\n", 1)[1].split("\n\n", 2)[1]
+    assert [line[4:] for line in after.splitlines()] == outcome.out.splitlines()

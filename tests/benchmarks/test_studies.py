@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3 import by_demand, concentrated, gains, kept, summary_11
+from benchmarks.tail import EXPERIMENTS
 from placement import Problem, load
 from placement.errors import InputError
 from placement.methods.options import Options
@@ -328,3 +330,19 @@ def test_kept_diversity_is_that_of_a_spread_deployment(network, voters):
             max(Counter(label[site] for site in one.voters).values()) for one in (plan, today)
         ]
         assert fullest[0] <= fullest[1] < voters
+
+
+def test_results_hold_what_they_must():
+    """Finite numbers, bounds below what was found, and the best never above the search."""
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    results = json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"), parse_constant=refuse)
+    for row in results["plans"]:
+        assert row["bound_ms"] <= row["tail_plan_ms"] <= row["mean_plan_ms"]
+        assert row["mean_plan_mean_ms"] <= row["tail_plan_mean_ms"] + 0.001
+    for row in results["leaders"]:
+        assert row["tail_leader_ms"] <= row["mean_leader_ms"] < math.inf
+        assert row["mean_leader_mean_ms"] <= row["tail_leader_mean_ms"] + 0.001
+    assert all(row["proven"] for row in results["proofs"])

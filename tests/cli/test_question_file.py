@@ -1,10 +1,15 @@
-"""A question in a file: read, written, overridden, refused; what verbs show and read."""
+"""Questions in files, moves as options, words that the shell completes, and how pages look."""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,11 +17,16 @@ from typing import Any, ClassVar
 import pytest
 
 import placement
+from placement.cli import exit_codes as exits
 from placement.cli import main
 from placement.cli.argument_parser import MOST_LINES, MOST_SHORT, Parser, options_shown
 from placement.cli.dispatch import SHOWN, leaves, options_of, whole_parser
+from placement.cli.output import paint, shows_colours
 from placement.errors import InputError
+from placement.io.plan_file import load_plan
+from placement.proof.certificate_check import check_certificate
 from placement.question import GROUPS, KEYS, json_schema, read_question, toml_text
+from placement.text import display_width, page_width, use_page_width
 from tests.cli.command import Run
 from tests.cli.test_hostile_options import base, files, good_calls
 
@@ -384,3 +394,280 @@ def test_completion_of_the_package_names_what_is_public() -> None:
     listed = {name for name in dir(placement) if not name.startswith("_")}
     assert not listed & {"annotations", "TYPE_CHECKING", "chain", "lazy_names", "cli", "support"}
     assert {"solve", "Problem", "Instance", "io", "watch"} <= listed
+
+
+WORLD = ["world27", "--replicas", "5", "--voters", "3"]
+
+
+@pytest.fixture(scope="module")
+def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration that runs: a leader far from most clients."""
+    path = tmp_path_factory.mktemp("moves") / "today.json"
+    assert main(["solve", *WORLD, "--leader", "sa-east-1", "-o", str(path)]) == exits.FOUND
+    return path
+
+
+def test_solve_lists_the_steps_and_when_they_pay(
+    today: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moves = ["--max-moves", "3", "--move-price", "add=20,leader=5,promote=1"]
+    plan = tmp_path / "plan.json"
+    asked = ["solve", *WORLD, "--from", str(today), *moves, "--move-horizon", "8"]
+    assert main([*asked, "-o", str(plan)]) == exits.FOUND
+    text = capsys.readouterr().out
+    assert "hand the leadership over to" in text
+    assert "3 changes" in text
+    assert "paid back after" in text
+    check_certificate(load_plan(plan))
+    assert main(["check", str(plan)]) == exits.FOUND
+    assert "a sum of mean latency and the price of the move below" in capsys.readouterr().out
+    assert main([*asked, "--json"]) == exits.FOUND
+    move = json.loads(capsys.readouterr().out)["move"]
+    assert move["changes"] == 3
+    assert move["leader"]
+    assert move["price_ms"] == 6.0
+    assert move["gain_ms"] == pytest.approx(move["before_ms"] - move["after_ms"])
+    assert move["pays_after_periods"] == pytest.approx(6.0 / move["gain_ms"])
+    assert move["steps"][-1]["mean_ms"] == pytest.approx(move["after_ms"])
+    assert main(["report", str(plan), "-o", str(tmp_path / "plan.html")]) == exits.FOUND
+    assert "How to get there" in (tmp_path / "plan.html").read_text(encoding="utf-8")
+
+
+def test_a_configuration_by_name_is_read_too(
+    today: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = load_plan(today)
+    here = {"leader": plan.leader, "voters": plan.voters, "replicas": plan.replicas}
+    (tmp_path / "now.json").write_text(json.dumps(here))
+    asked = ["solve", *WORLD, "--from", str(tmp_path / "now.json"), "--max-moves", "0", "--json"]
+    assert main(asked) == exits.FOUND
+    document = json.loads(capsys.readouterr().out)
+    assert document["move"]["changes"] == 0
+    assert document["move"]["steps"] == []
+    (tmp_path / "now.json").write_text(json.dumps({**here, "leader": "nowhere"}))
+    assert main(asked) == exits.BAD_INPUT
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_next_tells_what_each_change_brings(
+    today: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "free.json"
+    asked = ["solve", *WORLD, "--from", str(today), "--max-moves", "0", "-o", str(plan)]
+    assert main(asked) == exits.FOUND
+    capsys.readouterr()
+    assert main(["next", "world27", "--from", str(plan), "--moves", "--json"]) == exits.FOUND
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["changes"] for row in rows] == list(range(len(rows)))
+    gains = [row["gain"] for row in rows]
+    assert gains[0] == 0
+    assert gains == sorted(gains)
+    assert rows[-1]["share"] == pytest.approx(100)
+    assert {row["status"] for row in rows} == {"optimal"}
+    assert main(["next", "world27", "--from", str(plan), "--moves", "1"]) == exits.FOUND
+    assert "% of all" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--max-moves", "2"], "--today"),
+        (["--move-price", "5"], "--today"),
+        (["--from", "TODAY", "--move-price", "add=-1"], "--move-price"),
+        (["--from", "TODAY", "--move-price", "lift=1"], "--move-price"),
+        (["--from", "TODAY", "--move-price", "add=1,add=2"], "twice"),
+        (["--from", "TODAY", "--copy-gb", "5"], "stored_gb"),
+    ],
+)
+def test_options_that_make_no_sense(
+    today: Path, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(today) if option == "TODAY" else option for option in options]
+    assert main(["solve", *WORLD, *given]) == exits.BAD_INPUT
+    assert words in capsys.readouterr().err
+
+
+SEPARATOR = "\013"
+
+
+def completions(line: str, folder: Path, start: bool) -> set[str]:
+    """Return what argcomplete answers to a line: it writes to a file, and ends the process.
+
+    Parameters
+    ----------
+    start
+        Start the command; otherwise it is a fork of this process.
+    """
+    answer = folder / "answer"
+    environment = os.environ | {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_SHELL": "bash",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+        "IFS": SEPARATOR,
+    }
+    if start or not hasattr(os, "fork"):
+        command = [sys.executable, "-m", "placement"]
+        done = subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, check=False
+        )
+        assert done.stdout == b""
+    elif (child := os.fork()) == 0:
+        try:
+            os.chdir(folder)
+            os.environ.update(environment)
+            main([])
+        finally:
+            os._exit(1)
+    else:
+        os.waitpid(child, 0)
+    return {word.strip() for word in answer.read_text().split(SEPARATOR) if word.strip()}
+
+
+@pytest.mark.parametrize(
+    ("line", "some", "none"),
+    [
+        ("placement so", {"solve"}, {"sweep"}),
+        ("placement lab qu", {"quorum"}, {"replay"}),
+        ("placement solve w", {"world27", "world/"}, {"azure"}),
+        ("placement solve world27 --max-l", set(), {"--json"}),
+        ("placement solve world27 --repl", {"--replicas"}, {"--json"}),
+        ("placement solve world27 --leader us-", {"us-east-1", "us-west-2"}, {"sa-east-1"}),
+        ("placement solve world27 --pin us-east-1,us-w", {"us-east-1,us-west-2"}, {"us-west-2"}),
+        ("placement solve world27 --survive c", {"country", "continent"}, {"site"}),
+        ("placement solve world27 --method lo", {"local-search"}, {"exact"}),
+        ("placement compare world27 --methods exact,lo", {"exact,local-search"}, {"exact,exact"}),
+        ("placement solve world27 --protocol ep", {"epaxos"}, {"raft"}),
+        ("placement solve nowhere --leader us-", set(), {"us-east-1"}),
+        ("placement --completion f", {"fish"}, {"bash"}),
+    ],
+)
+def test_words_that_come_next(line: str, some: set[str], none: set[str], tmp_path: Path) -> None:
+    (tmp_path / "world").mkdir()
+    found = completions(line, tmp_path, start=line == "placement so")
+    assert some <= found
+    assert not none & found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_lines_for_a_shell_name_the_command(shell: str, placement: Run) -> None:
+    outcome = placement("--completion", shell)
+    assert outcome.code == 0
+    assert "placement" in outcome.out
+    assert "_ARGCOMPLETE" in outcome.out
+
+
+def test_without_argcomplete_the_error_says_how_to_get_it(
+    placement: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
+    outcome = placement("--completion", "bash")
+    assert outcome.code == 1
+    assert "pip install '.[completion]'" in outcome.err
+
+
+def test_bash_takes_the_lines(placement: Run, tmp_path: Path) -> None:
+    script = tmp_path / "lines.sh"
+    script.write_text(placement("--completion", "bash").out)
+    done = subprocess.run(
+        ["bash", "-c", f". {script} && complete -p placement"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "placement" in done.stdout
+
+
+ESCAPES = re.compile("\x1b\\[[0-9;]*m")
+QUESTION = ("--replicas", "2", "--voters", "1")
+
+
+class Terminal(io.StringIO):
+    """A stream that calls itself a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_need_a_terminal_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert shows_colours(Terminal())
+    assert not shows_colours(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "")  # set but empty: as if it were not set
+    assert shows_colours(Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not shows_colours(Terminal())
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not shows_colours(Terminal())
+
+
+def test_paint_adds_escapes_and_nothing_else(placement: Run, world: Path) -> None:
+    plain = placement("solve", world, *QUESTION).out
+    painted = paint(plain)
+    assert ESCAPES.sub("", painted) == plain
+    assert "Answer       \x1b[32moptimal\x1b[0m, proven" in painted
+    assert "\x1b[1mReplicas\x1b[0m\n" in painted
+    assert "\x1b[1mQuestion" not in painted
+
+
+@pytest.mark.parametrize(
+    ("text", "painted"),
+    [
+        ("refused: no", "\x1b[33mrefused\x1b[0m: no"),
+        ("qk      infeasible  –", "qk      \x1b[31minfeasible\x1b[0m  –"),
+        ("optimality counts", "optimality counts"),
+        ("an optimal plan", "an optimal plan"),
+        ("Answer       optimal (proved by sets; no certificate)",
+         "Answer       \x1b[32moptimal\x1b[0m (proved by sets; no certificate)"),
+    ],
+)  # fmt: skip
+def test_the_first_status_of_a_line_is_painted(text: str, painted: str) -> None:
+    assert paint(text) == painted
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("100", 100), ("7", 40), ("999", 120)])
+def test_the_page_is_as_wide_as_the_terminal(
+    columns: str, width: int, placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    seen: list[int] = []
+    page = "placement.cli.output"
+    monkeypatch.setattr(f"{page}.paint", lambda text: seen.append(page_width()) or text)
+    monkeypatch.setattr(f"{page}.shows_colours", lambda stream: True)
+    out = placement("solve", world, *QUESTION).out
+    assert seen == [width]
+    facts = out.split("\n\n")[0].split("\n")
+    assert max(map(display_width, facts)) <= max(width, 60)
+    assert page_width() == 80
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_names_are_cut_on_a_terminal_alone(
+    terminal: bool, placement: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    out = placement("compare", "azure", *QUESTION, "--methods", "exact,closest-to-writes").out
+    assert ("…" in out) is terminal
+    assert terminal or "closest-to-writes" in out
+
+
+def test_a_width_holds_inside_its_block_only() -> None:
+    with use_page_width(100):
+        with use_page_width(60):
+            assert page_width() == 60
+        assert page_width() == 100
+    assert page_width() == 80
+
+
+def test_json_is_never_painted(
+    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement.cli.output.shows_colours", lambda stream: True)
+    assert "\x1b" not in placement("solve", world, *QUESTION, "--json").out
+    assert "\x1b" in placement("solve", world, *QUESTION).out

@@ -1,4 +1,4 @@
-"""Sparse frames of the compiled kernel: the same optima as dense ones, by trees as good."""
+"""Sparse frames of the compiled kernel, and open parts of trees: the same optima, one proof."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
-from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.certificate_events import LeaderEvents
+from formulations.exact.kernel import Incumbent, Kernel, compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.status import Status
 from tests.effort import examples
@@ -73,3 +74,99 @@ def test_a_wrong_threshold_is_refused(cells, share):
     context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled").context
     with pytest.raises(ValueError, match="not a number of cells"):
         compiled.set_size_limits(context, cells, share, 1, 1, 0.0, 0)
+
+
+@settings(max_examples=examples(10, 4), deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["compiled", "tight", "sparse"]),
+    st.sampled_from([1.0, 1e4, 3e5]),
+    st.booleans(),
+)
+def test_bounds_rise_and_never_pass_the_optimum(seed, which, work, inflated):
+    core = relayed(seed, 18, 25, 5, 0.1)
+    optimum = search(core, kernel="compiled", certify=False).score
+    kernel = open_kernel(core, which)
+    kernel.propose(Incumbent(optimum * (1.02 if inflated else 1.0), -2, ()))
+    leaders, clients = core.leaders.tolist(), len(core.active)
+    kernel.open_trees(leaders, np.zeros((len(leaders), clients)), np.zeros(len(leaders)))
+    before, finished = np.zeros(len(leaders)), False
+    while not finished:
+        finished = kernel.run(work, 60.0)
+        bounds = kernel.tree_bounds(leaders)
+        assert (np.minimum(bounds, optimum) >= np.minimum(before, optimum) * (1 - 1e-9)).all()
+        found = kernel.incumbent()
+        assert found is not None
+        assert min(bounds.min(), found.score) <= optimum * (1 + 1e-9)
+        before = bounds
+    assert found.score == pytest.approx(optimum, rel=1e-9)
+    assert bounds.min() >= optimum * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("which", ["tight", "sparse"])
+def test_every_leader_begins_before_one_gets_many_nodes(which):
+    core = relayed(2, 18, 25, 5, 0.1)
+    kernel = open_kernel(core, which)  # two nodes at a time
+    leaders, clients = core.leaders.tolist(), len(core.active)
+    kernel.open_trees(leaders, np.zeros((len(leaders), clients)), np.zeros(len(leaders)))
+    while not kernel.run(1.0, 60.0):
+        if kernel.tree_bounds(leaders).min() > 0.0:
+            break
+    assert 0 < kernel.counters().nodes <= 3 * len(leaders)
+
+
+def opened(core: ReducedProblem, leaders: list[int], restart: int) -> Kernel:
+    """A kernel with the trees of leaders open, in turns of five nodes, which restart after some."""
+    kernel = Kernel(core)
+    kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, restart, 5, 1e18, 0)
+    kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))
+    return kernel
+
+
+def learned(kernel: Kernel, leaders: list[int]) -> np.ndarray:
+    return np.array([kernel.compiled.decisions_learned(kernel.context, one) for one in leaders])
+
+
+def test_a_tree_keeps_what_it_has_learned_while_others_are_worked_on():
+    core = relayed(0, 24, 40, 5, 0.1)
+    leaders = core.leaders.tolist()
+    kernel = opened(core, leaders, restart=10**9)
+    before, finished = learned(kernel, leaders), False
+    while not finished:
+        finished = kernel.run(1.0, 60.0)
+        now = learned(kernel, leaders)
+        assert (now >= before).all()
+        before = now
+    assert np.count_nonzero(before > 5) > 1
+    assert before.sum() < kernel.counters().nodes
+
+
+@pytest.mark.parametrize(("sites", "clients", "keeps"), [(60, 90, True), (160, 640, False)])
+def test_a_tree_that_begins_anew_forgets_what_it_has_learned_only_of_large_questions(
+    sites, clients, keeps
+):
+    core = relayed(2, sites, clients, 5, 0.1)
+    leader = int(core.leaders[0])
+    kernel = opened(core, [leader], restart=12)
+    most = 0.0
+    while not kernel.run(1.0, 60.0) and kernel.counters().nodes < 16:
+        now = float(learned(kernel, [leader])[0])
+        if now < most:
+            break
+        most = now
+    assert kernel.counters().nodes > 12
+    assert (float(learned(kernel, [leader])[0]) >= most) is keeps
+
+
+@pytest.mark.parametrize("which", ["tight", "sparse"])
+def test_parts_that_were_put_off_are_joined_to_one_proof(which):
+    core = relayed(1, 16, 25, 5, 0.0)
+    result = search(core, kernel=which)
+    assert result.certificate is not None
+    Checker(core, result.certificate).check()
+
+
+def test_what_was_recorded_last_of_a_part_counts():
+    log = np.array([7, 1, 6, 9, 7, 9, 3, 0, 7, 1, 4, 2, 6, 10, 3, 0, 7, 10, 2, 0, 0.5], dtype=float)
+    events = LeaderEvents.decode_trees(log, [1, 2], 1)[1].to_json()["events"]
+    assert events == [["branch", 2], ["close", [0.5]], ["enumerate"]]

@@ -1,4 +1,4 @@
-"""Values of measures against the evaluators that existed, and rows against values."""
+"""Rows of measures against values, and programs of rows against enumeration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import math
 import numpy as np
 import pytest
 
+import placement
+from formulations.linear.leader_program import LeaderCase, LeaderProgram, beyond_rows, least
+from formulations.solvers.highs import Relaxation
 from placement import Configuration, Contingency, Moves, Problem
+from placement.errors import UnsupportedError
 from placement.evaluation.breakdown import by_client, objective_values
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import losses, score_after, scores_after_many, unnoticed
@@ -23,11 +27,13 @@ from placement.measures.rows import (
     rows,
     why_no_rows,
 )
+from placement.measures.scenarios import functions
 from placement.measures.values import percentile_of, value, values
 from placement.model.instance import Instance
 from placement.tail.rtt_spread import spread_distributions
-from placement.testing.small_worlds import random_instance
-from tests.effort import examples
+from placement.testing.small_worlds import every_configuration, random_instance
+from tests.effort import examples, seeds
+from tests.measures.test_questions import asked, truth
 
 MEAN = Measure(MeasureKind.MEAN)
 P90 = Measure(MeasureKind.PERCENTILE, 0.9)
@@ -223,3 +229,73 @@ def test_losses_of_plans_with_any_number_of_voters() -> None:
             after = score_after(problem, plan, loss.sites)
             hit = not unnoticed(problem, plan, loss.sites)
             assert same(one, min(after.values(), default=math.inf) if hit else usual)
+
+
+AIMS = (
+    None,
+    "mean after the loss of any site",
+    "mean after the loss of any site, the leader may move",
+    "mean(reads) after the loss of any region, clients move",
+    "mean over outages",
+    "slowest client",
+    "cost",
+)
+
+
+def linear_question(seed: int) -> Problem:
+    return asked(seed, limits=(seed + 2) % 3, aim=AIMS[seed % len(AIMS)], voters=3, replicas=(3, 4))
+
+
+@pytest.mark.parametrize("method", ["milp", "cp-sat"])
+@pytest.mark.parametrize("seed", seeds(7, 200))
+def test_against_enumeration(method: str, seed: int) -> None:
+    problem = linear_question(seed)
+    if beyond_rows(problem) is not None:
+        with pytest.raises(UnsupportedError, match="exhaustive"):
+            placement.solve(problem, method)
+        return
+    best, mean = truth(problem)
+    plan = placement.solve(problem, method)
+    if math.isinf(best):
+        assert plan.status == "infeasible"
+        return
+    assert plan.status == "optimal"
+    assert plan.objective == pytest.approx(best, rel=1e-9, abs=1e-9)
+    if problem.objective.kind == "measures":
+        assert plan.score == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", seeds(1, 3))
+@pytest.mark.parametrize("moves", ["", ", the leader may move", ", clients move"])
+def test_no_plan_is_below_the_program_or_the_floor(seed: int, moves: str) -> None:
+    """The relaxation of every case, and the sum of least terms, bound the plans of the case."""
+    instance = random_instance(seed, sites=5, clients=3)
+    loss = f"mean after the loss of any site{moves}"
+    problem = Problem(instance, replicas=(3, 4), voters=3, minimise=loss)
+    plans = list(every_configuration(problem))
+    for leader in range(5):
+        each = functions(problem, leader)
+        led = [plan for plan in plans if plan.leader == leader]
+        best = min(max(row_value(problem, row, plan) for row in each[-1].rows) for plan in led)
+        every = set(range(len(each[-1].rows)))
+        cases = [LeaderCase(leader)]
+        if not moves:
+            cases = [LeaderCase(leader, heir) for heir in range(5) if heir != leader]
+        bounds = []
+        for case in cases:
+            program = LeaderProgram(problem, case, each, every, 1.01 * best)
+            relaxation = Relaxation(program.arrays(1e6 / best, 1.01 * best))
+            solved = relaxation.solve().value == "optimal"
+            bounds.append(relaxation.objective / 1e6 * best if solved else math.inf)
+            assert max(least(problem, case, row) for row in each[-1].rows) <= bounds[-1] * (
+                1 + 1e-7
+            )
+        assert min(bounds) <= best * (1 + 1e-7)
+
+
+def test_a_limit_of_time_keeps_the_best_so_far() -> None:
+    problem = Problem(placement.load("world27"), replicas=5, voters=3, minimise=AIMS[1])
+    for method in ("milp", "cp-sat"):
+        plan = placement.solve(problem, method, time_limit=1.0)
+        assert plan.bound <= plan.objective
+        assert plan.status != "optimal"

@@ -1,22 +1,33 @@
-"""The guarded run: limits, Ctrl-C, threads, overruns, and a status that is never taken on trust."""
+"""The guarded run of HiGHS, and proofs on safe LP bounds: nothing is taken on trust."""
 
+import dataclasses
 import math
 import threading
 import time
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+from formulations.milp import cutting_rounds as search_module
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
-from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers import highs as highs_module
+from formulations.solvers import safe_bounds as proof_module
+from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import Builder, compile_program
+from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import StopReason, Verdict
-from placement import Problem, SolverError, solve
+from placement import Problem, SolverError, Status, solve
+from placement.feasibility.feasible_plans import reasons_infeasible
+from tests.effort import examples
 from tests.milp.worlds import sphere
+from tests.strategies import problems
 
 
 @pytest.fixture(scope="module")
@@ -239,3 +250,232 @@ def test_a_limit_of_nodes_gives_the_same_solution_in_every_run():
     best = run_highs(program, Guard())
     assert coarse.nodes < best.nodes
     assert best.objective <= coarse.objective <= 0.8 * best.objective
+
+
+TOGETHER = {"leaders": "together"}
+
+
+def program_of(problem, recipe=Recipe.PER_CLIENT):
+    """Return the unreduced program of a problem, and its model."""
+    milp = build(program_data(problem), recipe.rows)
+    return milp.program(), milp
+
+
+def exact_bound(program, lower, upper, dual):
+    """Weak duality in rational arithmetic, for duals that fit their rows."""
+    pi = [Fraction(float(value)) for value in dual]
+    total = Fraction(program.offset)
+    reduced = [Fraction(float(value)) for value in program.cost]
+    for i, weight in enumerate(pi):
+        if weight:
+            side = program.row_lower[i] if weight > 0 else program.row_upper[i]
+            total += weight * Fraction(float(side))
+        for entry in range(program.start[i], program.start[i + 1]):
+            value = Fraction(float(program.value[entry]))
+            reduced[program.index[entry]] -= weight * value
+    for j, price in enumerate(reduced):
+        total += min(price * Fraction(float(lower[j])), price * Fraction(float(upper[j])))
+    return total
+
+
+@settings(max_examples=examples(50))
+@given(problems(max_sites=5, max_clients=4), st.sampled_from(list(Recipe)))
+def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
+    """At the LP's duals: never above weak duality in rational arithmetic, and close to it."""
+    assume(not reasons_infeasible(problem))
+    program, _ = program_of(problem, recipe)
+    relaxation = Relaxation(program)
+    relaxation.solve()
+    dual = relaxation.duals
+    assume(dual is not None)
+    dual[(dual > 0) & ~np.isfinite(program.row_lower)] = 0
+    dual[(dual < 0) & ~np.isfinite(program.row_upper)] = 0
+    exact = exact_bound(program, program.lower, program.upper, dual)
+    safe = safe_bound(program, program.lower, program.upper, dual)
+    assert Fraction(safe) <= exact
+    size = 1 + float(np.abs(program.cost).sum())
+    assert float(exact) - safe <= 1e-11 * size
+
+
+@settings(max_examples=examples(60))
+@given(
+    problems(max_sites=5, max_clients=4),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-3, 1.0, 1e6, 1e300]),
+)
+def test_any_duals_give_a_bound(problem, seed, size):
+    """Random numbers for duals, NaN and infinity among them: weak bounds, never wrong ones."""
+    best = solve(problem, "exhaustive")
+    assume(best.found)
+    program, _ = program_of(problem)
+    rng = np.random.default_rng(seed)
+    dual = rng.normal(size=len(program.row_lower)) * size
+    dual[rng.random(len(dual)) < 0.1] = np.nan
+    dual[rng.random(len(dual)) < 0.1] = np.inf
+    with np.errstate(all="ignore"):
+        bound = safe_bound(program, program.lower, program.upper, dual)
+        empty = safe_bound(program, program.lower, program.upper, dual, cost=False)
+    assert bound <= best.objective * (1 + 1e-12)
+    assert empty <= 0  # a feasible program is never proven empty
+
+
+@settings(max_examples=examples(60))
+@given(
+    problems(),
+    st.sampled_from(list(Recipe)),
+    st.booleans(),
+    st.sampled_from(["together", "apart"]),
+)
+def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce, leaders):
+    """The method with proof=safe, under every kind of constraint."""
+    truth = solve(problem, "exhaustive")
+    chosen = {"recipe": recipe.value, "proof": "safe", "reduce": reduce, "leaders": leaders}
+    plan = solve(problem, "milp", settings=chosen)
+    assert plan.status == truth.status
+    if truth.found:
+        assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
+
+
+@settings(max_examples=examples(40))
+@given(problems(max_sites=5, max_clients=5), st.sampled_from(list(Recipe)))
+def test_nothing_above_the_optimum_is_proven(problem, recipe):
+    """Asked to prove too much, it comes back with a bound that is not above the optimum."""
+    truth = solve(problem, "exhaustive")
+    assume(truth.found and truth.objective > 0)
+    program, _ = program_of(problem, recipe)
+    told = []
+
+    def judge(values):
+        told.append(program.objective(values))
+        return False
+
+    proof = prove_by_branching(program, truth.objective * 1.05, judge)
+    assert proof.bound <= truth.objective * (1 + 1e-12)
+    assert proof.open > 0
+    assert told
+
+
+@pytest.mark.parametrize("recipe", [Recipe.PER_CLIENT, Recipe.CHAIN])
+def test_infeasible_nodes_are_closed_by_rays(recipe):
+    """A node without solutions is closed by a dual ray, checked like any other bound."""
+    problem = Problem(sphere(5), replicas=2, voters=1)
+    program, milp = program_of(problem, recipe)
+    place = {var.name: j for j, var in enumerate(program.columns)}
+    lower = program.lower.copy()
+    for site in range(3):
+        lower[place[f"x[{site}]"]] = 1  # three replicas where two are asked for
+    relaxation = Relaxation(program)
+    relaxation.set_bounds(lower, program.upper)
+    verdict = relaxation.solve()
+    bound = proof_module._bound_of(relaxation, verdict, program, lower, program.upper)[1]
+    assert bound == math.inf
+    assert milp.scale == 1.0
+
+
+def test_solver_and_proof_agree_on_a_larger_world():
+    """Twelve sites with relays: the same optimum, proven twice."""
+    problem = Problem(sphere(12, seed=1, mix=(0.1, 0.8, 0.05, 0.03, 0.02)), replicas=5, voters=3)
+    solver = solve(problem, "milp", settings=TOGETHER)
+    safe = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
+    assert solver.status is safe.status is Status.OPTIMAL
+    assert solver.objective == safe.objective
+    assert safe.stats["proof_nodes"] >= 1
+
+
+def test_a_bound_of_highs_is_not_used(monkeypatch):
+    """With proof=safe an overstated bound of HiGHS changes nothing."""
+    real = search_module.run_highs
+
+    def overstated(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        return dataclasses.replace(outcome, bound=outcome.bound * 2)
+
+    problem = Problem(sphere(7), replicas=3, voters=3)
+    truth = solve(problem, "exhaustive")
+    monkeypatch.setattr(search_module, "run_highs", overstated)
+    plan = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == truth.objective
+
+
+def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
+    """HiGHS stops at the start and calls it optimal: the proof finds what is better."""
+    problem = Problem(sphere(7, seed=3), replicas=3, voters=3)
+    truth = solve(problem, "exhaustive")
+    real, calls = search_module.run_highs, []
+
+    def lazy(program, guard, *, start=None, **kwargs):
+        outcome = real(program, guard, start=start, **kwargs)
+        calls.append(outcome)
+        if len(calls) > 1:
+            return outcome
+        value = program.objective(start)
+        return dataclasses.replace(outcome, values=start, objective=value, bound=value)
+
+    monkeypatch.setattr(search_module, "run_highs", lazy)
+    wrong = solve(problem, "milp", settings={**TOGETHER, "start": "none"})
+    assert wrong.objective > truth.objective  # believed, for want of a second look
+    calls.clear()
+    plan = solve(problem, "milp", settings={**TOGETHER, "start": "none", "proof": "safe"})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(truth.objective, rel=1e-12)
+
+
+def test_limits_of_the_proof():
+    """Out of time or interrupted: the least bound of the nodes left."""
+    problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
+    program, milp = program_of(problem, Recipe.CHAIN)
+    value = program.objective(milp.values(program, solve(problem, "exact").configuration))
+    late = prove_by_branching(program, value, lambda values: True, deadline=0.0)
+    assert late.nodes == 0
+    assert late.open == 1
+    assert late.bound < value
+
+    def press(bound):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof_module, "_REPORT", 0.0)
+        stopped = prove_by_branching(program, value, lambda values: True, report=press)
+    assert stopped.interrupted
+    assert stopped.bound < value
+
+
+def test_an_lp_hears_ctrl_c(monkeypatch):
+    """Ctrl-C while HiGHS solves one long LP tells it to stop and ends the proof with its bound."""
+    program, _ = program_of(Problem(sphere(5), replicas=2, voters=1), Recipe.CHAIN)
+    real, told = highs_module._load, []
+
+    class Pressed(threading.Event):
+        def wait(self, timeout=None):
+            if not told:
+                told.append(False)
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    def endless(*args, **kwargs):
+        solver = real(*args, **kwargs)
+        listeners = []
+
+        def run():
+            end = time.perf_counter() + 30
+            while not any(told) and time.perf_counter() < end:
+                time.sleep(0.01)
+                for listener in listeners:
+                    listener(SimpleNamespace(interrupt=told.append))
+
+        heard = SimpleNamespace(subscribe=listeners.append)
+        silent = SimpleNamespace(subscribe=lambda listener: None)
+        return SimpleNamespace(
+            run=run, cbSimplexInterrupt=heard, cbIpmInterrupt=silent, cbMipInterrupt=silent,
+            cbMipImprovingSolution=silent, setOptionValue=solver.setOptionValue,
+            changeColsBounds=solver.changeColsBounds,
+        )  # fmt: skip
+
+    shared = highs_module._Shared
+    monkeypatch.setattr(highs_module, "_load", endless)
+    monkeypatch.setattr(highs_module, "_Shared", lambda: shared(finished=Pressed()))
+    proof = prove_by_branching(program, 1e9, lambda values: False)
+    assert told[-1] is True
+    assert proof.interrupted
+    assert proof.nodes == 0

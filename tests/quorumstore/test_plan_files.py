@@ -1,5 +1,6 @@
-"""Plans of quorum stores: saved, read back, corrupted, checked, exported and reported."""
+"""Plans of quorum stores and ``placement lab quorum``: files, checks, exports, comparisons."""
 
+import csv
 import itertools
 import json
 import math
@@ -10,16 +11,11 @@ import pytest
 
 import placement
 from formulations.quorumstore.one_key import place
+from placement.cli.dispatch import main
 from placement.errors import InputError, LimitError
 from placement.io import load_any_plan, load_plan, save_instance, save_plan
-from placement.quorumstore import (
-    Goal,
-    QuorumProblem,
-    StoreRules,
-    Target,
-    evaluate,
-    loss_thresholds,
-)
+from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, evaluate, loss_thresholds
+from placement.quorumstore.problem import site_requests
 from placement.quorumstore.refutation_tree import (
     ScenarioBounds,
     prove_bound,
@@ -397,3 +393,244 @@ def test_a_question_that_is_too_large_has_no_certificate(tmp_path, capsys):
     outcome = runner(capsys)("check", path)
     assert outcome.code == 0
     assert "certificate" not in outcome.out
+
+
+KEY = ("--reads", "s0=80", "--reads", "s5=40", "--writes", "s0=9", "--n-max", 3)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A table of nine sites."""
+    rtt = np.random.default_rng(4).integers(5, 200, (9, 9))
+    np.fill_diagonal(rtt, 0)
+    names = [f"s{i}" for i in range(9)]
+    lines = [",".join(["site", *names])]
+    lines += [",".join([name, *map(str, row)]) for name, row in zip(names, rtt, strict=True)]
+    path = tmp_path / "rtt.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_all_methods_are_measured_against_the_best_bound(capsys, store, tmp_path):
+    command = runner(capsys)
+    target = tmp_path / "methods.csv"
+    outcome = command("lab", "quorum", store, *KEY, "--compare", "--json", "-o", target)
+    assert outcome.code == 0, outcome.err
+    rows = {row["method"]: row for row in outcome.document["rows"]}
+    alone = command("lab", "quorum", store, *KEY, "--json").document
+    for name in ("enumeration", "cp-sat", "milp"):
+        assert rows[name]["status"] == "optimal"
+        assert rows[name]["value"] == alone["value_ms"]
+        assert rows[name]["gap"] == 0
+    for name in ("coverage-greedy", "local-search", "busiest-sites", "random"):
+        row = rows[name]
+        assert row["gap"] == pytest.approx(1 - alone["value_ms"] / row["value"])
+        assert row["value"] >= alone["value_ms"]
+        assert row["bound"] <= alone["value_ms"]
+    assert rows["random"]["gap"] > 0
+    with target.open(newline="", encoding="utf-8") as file:
+        assert [row["method"] for row in csv.DictReader(file)] == list(rows)
+
+
+def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(capsys, store):
+    command = runner(capsys)
+    outcome = command("lab", "quorum", store, *KEY, "--read-limit", 1, "--compare")
+    assert outcome.code == 2
+    assert "infeasible" in outcome.out
+    few = command("lab", "quorum", store, *KEY[:-1], 2, "--compare")
+    assert few.code == 2
+    assert "refused" in few.out
+
+
+def test_the_demand_of_a_folder_enters_at_the_closest_sites(capsys, tmp_path):
+    instance = placement.testing.random_instance(5, sites=5, clients=7)
+    save_instance(instance, tmp_path / "world")
+    reads, writes = site_requests(instance)
+    issued = instance.counts.sum(axis=0)
+    home = instance.client_rtt.argmin(axis=1)
+    by_hand = np.zeros((2, 5))
+    for client, row in enumerate(issued):
+        for operation, count in zip(instance.operations, row, strict=True):
+            by_hand[int(operation.is_transaction), home[client]] += count
+    scale = 1.0 if (by_hand == np.floor(by_hand)).all() else 1e6 / by_hand.sum()
+    np.testing.assert_array_equal(reads, np.rint(by_hand[0] * scale))
+    np.testing.assert_array_equal(writes, np.rint(by_hand[1] * scale))
+    command = runner(capsys)
+    own = command("lab", "quorum", tmp_path / "world", "--own-demand", "--json")
+    given = [
+        option
+        for side, counts in (("reads", reads), ("writes", writes))
+        for site, count in zip(instance.sites, counts, strict=True)
+        for option in (f"--{side}", f"{site}={count}")
+    ]
+    named = command("lab", "quorum", tmp_path / "world", *given, "--json")
+    assert own.document["value_ms"] == named.document["value_ms"]
+    assert own.document["replicas"] == named.document["replicas"]
+
+
+def test_fractions_are_scaled_to_a_million_requests():
+    instance = placement.testing.random_instance(5, sites=4, clients=4)
+    halves = instance.replace(counts=instance.counts * 0.37)
+    reads, writes = site_requests(halves)
+    assert abs(int(reads.sum() + writes.sum()) - 1_000_000) <= 8
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--own-demand", "--reads", "us-east-1=5"), "the demand is given twice"),
+        (("--own-demand", "--keys", "keys.csv"), "one key and a table"),
+    ],
+)
+def test_two_demands_are_refused(capsys, more, message):
+    outcome = runner(capsys)("lab", "quorum", "aws", *more)
+    assert outcome.code == 1
+    assert message in outcome.err
+
+
+def test_a_table_has_no_demand_of_its_own(capsys, tmp_path):
+    table = tmp_path / "rtt.csv"
+    table.write_text("site,a,b,c\na,0,5,9\nb,5,0,7\nc,9,7,0\n")
+    outcome = runner(capsys)("lab", "quorum", table, "--own-demand")
+    assert outcome.code == 1
+    assert "has no demand" in outcome.err
+
+
+@pytest.fixture
+def rtts(tmp_path):
+    path = tmp_path / "rtt.csv"
+    path.write_text("site,a,b,c,d\na,1,20,90,60\nb,20,1,80,50\nc,90,80,1,40\nd,60,50,40,1\n")
+    return str(path)
+
+
+def run_json(capsys, *arguments, code=0):
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+ASKED = ["--reads", "a=5", "--reads", "b=3", "--reads", "c=1", "--writes", "a=1"]
+
+
+def test_one_key(capsys, rtts):
+    from formulations.quorumstore import place
+    from placement.quorumstore import QuorumProblem, StoreRules
+
+    rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    for model, contingency in (("--normal", False), ("--worst", True)):
+        found = run_json(capsys, "lab", "quorum", rtts, *ASKED, model)
+        rules = StoreRules(contingency)
+        truth = place(
+            QuorumProblem(rtt, [5, 3, 1, 0], [1, 0, 0, 0], sites=tuple("abcd"), rules=rules)
+        )
+        assert (found["value_ms"], found["replicas"]) == (truth.value, list(truth.replicas))
+        assert (found["n"], found["r"], found["w"]) == (
+            len(truth.replicas),
+            truth.read_quorum,
+            truth.write_quorum,
+        )
+    solved = run_json(capsys, "lab", "quorum", rtts, *ASKED, "--method", "cp-sat")
+    assert solved["value_ms"] == truth.value
+
+
+def test_envelope(capsys, rtts):
+    envelope = run_json(capsys, "lab", "quorum", rtts, *ASKED, "--envelope", "--normal")
+    assert envelope["optima"] >= 1
+    assert envelope["failure"]["best"] <= envelope["failure"]["worst"]
+
+
+RTT = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+
+
+@pytest.mark.parametrize(
+    ("options", "goal"),
+    [
+        (["--target", "reads"], {"target": "reads"}),
+        (["--target", "writes"], {"target": "writes"}),
+        (["--target", "reads", "--write-limit", "80"], {"target": "reads", "write_bound": 80}),
+        (["--weighted", "3,0.5"], {"target": "weighted", "read_weight": 3, "write_weight": 0.5}),
+        (["--mix", "1,0.25"], {"normal_weight": 1, "worst_weight": 0.25}),
+        (
+            ["--mix", "1,0", "--read-limit", "90", "--write-limit", "90"],
+            {"normal_weight": 1, "worst_weight": 0, "read_bound": 90, "write_bound": 90},
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("model", ["--normal", "--worst"])
+def test_every_goal_of_the_library(capsys, rtts, options, goal, model):
+    """The command line asks the same question as the library, and gives its answer."""
+    from formulations.quorumstore import place
+    from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target
+
+    if model == "--normal" and "--mix" in options:
+        assert main(["lab", "quorum", rtts, *ASKED, model, *options]) == 1
+        assert "--mix" in capsys.readouterr().err
+        return
+    goal = dict(goal)
+    target = Target(goal.pop("target", "threshold"))
+    problem = QuorumProblem(
+        RTT, [5, 3, 1, 0], [1, 0, 0, 0], sites=tuple("abcd"),
+        rules=StoreRules(model == "--worst"), goal=Goal(target, **goal),
+    )  # fmt: skip
+    truth = place(problem)
+    found = run_json(capsys, "lab", "quorum", rtts, *ASKED, model, *options)
+    assert found["goal"] == target.value
+    assert found["value_ms"] == truth.value
+    assert (found["replicas"], found["r"]) == (list(truth.replicas), truth.read_quorum)
+
+
+def test_rules_that_cannot_hold_are_explained(capsys, rtts):
+    found = run_json(capsys, "lab", "quorum", rtts, *ASKED, "--n-max", "2", code=2)
+    assert "N >= 3" in " ".join(found["reasons"])
+    assert main(["lab", "quorum", rtts, *ASKED, "--read-limit", "0"]) == 2
+    assert "infeasible" in capsys.readouterr().out
+
+
+def test_a_table_of_keys(capsys, rtts, tmp_path):
+    keys, target = tmp_path / "keys.csv", tmp_path / "out.csv"
+    keys.write_text("key,reads:a,reads:b,writes:a\none,5,3,1\ntwo,0,9,0\n")
+    found = run_json(capsys, "lab", "quorum", rtts, "--keys", str(keys), "-o", str(target))
+    assert found["keys"] == 2
+    with target.open() as stream:
+        table = list(csv.DictReader(stream))
+    assert [row["key"] for row in table] == ["one", "two"]
+    one = run_json(
+        capsys, "lab", "quorum", rtts,
+        "--reads", "a=5", "--reads", "b=3", "--writes", "a=1",
+    )  # fmt: skip
+    assert table[0]["replicas"].split(";") == one["replicas"]
+    assert float(table[0]["value"]) == one["value_ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--reads", "x=1"], "--reads"),
+        (["--reads", "a=1.5"], "--reads"),
+        (["--keys", "k.csv"], "-o"),
+        (["--reads", "a=1", "-o", "x.csv"], "only tables"),
+        (["--reads", "a=1", "--regions", "zone"], "no levels"),
+        (["--reads", "a=1", "--p", "0"], "--p"),
+        (["--reads", "a=1", "--weighted", "1"], "--weighted"),
+        (["--reads", "a=1", "--weighted", "0,0"], "read_weight"),
+        (["--reads", "a=1", "--weighted", "1,1", "--target", "reads"], "no --target"),
+        (["--reads", "a=1", "--mix", "1,x"], "--mix"),
+        (["--reads", "a=1", "--target", "cost"], "--target"),
+    ],
+)
+def test_bad_quorum_input(capsys, rtts, arguments, message):
+    assert main(["lab", "quorum", rtts, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_crooked_table_of_rtts(capsys, tmp_path):
+    path = tmp_path / "rtt.csv"
+    for text, message in (
+        ("site,a,b\na,1,2\nc,1,2\n", "pairs have no RTT: got 'a → c"),
+        ("site,a,b\na,1,x\nb,1,2\n", "row 2: b: not a number"),
+        ("site,a,b\na,1\nb,1,2\n", "a row of another length"),
+    ):
+        path.write_text(text)
+        assert main(["lab", "quorum", str(path), "--reads", "a=1"]) == 1
+        assert message in capsys.readouterr().err
+    assert main(["lab", "quorum", str(tmp_path / "no.csv"), "--reads", "a=1"]) == 1
+    assert "no such file" in capsys.readouterr().err
