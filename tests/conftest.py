@@ -19,7 +19,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -79,6 +79,14 @@ def parsers_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatch, "add_verbs", add_once)
         yield
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., object]:
+    """Run the command line in this process."""
+    from tests.cli.command import runner
+
+    return runner(capsys)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from placement import errors
 from placement.cli import exit_codes as exits
 from placement.errors import install_hint
-from tests.cli.command import runner
+from tests.cli.command import Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -59,16 +59,15 @@ def test_every_exit_code_is_in_the_table() -> None:
 
 
 def test_the_commands_end_as_shown(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command of the console block prints what stands below it, and ends with its code."""
     monkeypatch.chdir(tmp_path)
-    placement = runner(capsys)
     (block,) = re.findall(r"```console\n(.*?)```", TEXT, flags=re.DOTALL)
     shown = re.findall(r"^\$ placement (.+)\n((?:(?!\$).*\n)*?)exit code (\d+)\n", block, re.M)
     assert [int(code) for *_, code in shown] == [0, 1, 2, 2]
     for command, output, code in shown:
-        outcome = placement(*shlex.split(command))
+        outcome = command(*shlex.split(command))
         assert outcome.code == int(code), command
         printed = outcome.out + outcome.err
         for piece in filter(str.strip, output.split("…")):

@@ -26,7 +26,6 @@ from placement.methods.registry import Method, available, load_method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.support.status import Termination
-from tests.cli.command import runner
 from tests.effort import examples
 from tests.strategies import problems
 
@@ -227,11 +226,6 @@ def test_solver_errors_are_rows(register):
     table = placement.compare(small(), methods=[register("contradicts", contradicts)])
     assert table["status"][0] == "failed"
     assert table.attrs["best_bound"] == -math.inf
-
-
-@pytest.fixture
-def command(capsys):
-    return runner(capsys)
 
 
 @pytest.fixture

@@ -13,12 +13,6 @@ from placement.analysis.next_replica import LIFTED, counted, next_replicas
 from placement.errors import InputError
 from placement.io import save_instance
 from placement.testing.small_worlds import optimum, random_instance
-from tests.cli.command import runner
-
-
-@pytest.fixture
-def run(capsys):
-    return runner(capsys)
 
 
 def priced(seed):
@@ -122,19 +116,21 @@ def test_bad_input_names_the_field(call, field):
     assert field in str(error.value)
 
 
-def test_the_command(run, tmp_path):
+def test_the_command(command, tmp_path):
     instance = priced(4)
     save_instance(instance, tmp_path / "mine")
     folder, plan = tmp_path / "mine", tmp_path / "plan.json"
-    assert run("solve", folder, "--replicas", 3, "--voters", 2, "-o", plan).code == 0
-    text = run("next", folder, "--from", plan)
+    assert command("solve", folder, "--replicas", 3, "--voters", 2, "-o", plan).code == 0
+    text = command("next", folder, "--from", plan)
     assert text.code == 0
     assert "as it is" in text.out
     assert "cost USD" in text.out
-    rows = run("next", folder, "--from", plan, "--json").document["rows"]
+    rows = command("next", folder, "--from", plan, "--json").document["rows"]
     assert rows[0]["change"] == "present"
     client = instance.clients[0]
-    grown = run("next", folder, "--from", plan, "--scale-demand", f"{client}=9", "--json").document
+    grown = command(
+        "next", folder, "--from", plan, "--scale-demand", f"{client}=9", "--json"
+    ).document
     assert grown["rows"][0]["mean_latency"] != rows[0]["mean_latency"]
     for options, words in (
         (("--scale-demand", "x"), "--scale-demand"),
@@ -142,44 +138,44 @@ def test_the_command(run, tmp_path):
         (("--scale-demand", f"{client}=2", "--scale-demand", f"{client}=3"), "twice"),
         (("--without", "nowhere"), "--without"),
     ):
-        bad = run("next", folder, "--from", plan, *options)
+        bad = command("next", folder, "--from", plan, *options)
         assert bad.code == 1
         assert words in bad.err
 
 
-def test_a_plan_of_a_changed_instance_carries_it(run, tmp_path):
+def test_a_plan_of_a_changed_instance_carries_it(command, tmp_path):
     save_instance(priced(4), tmp_path / "mine")
     plan = tmp_path / "plan.json"
     gone = priced(4).sites[0]
-    outcome = run("solve", tmp_path / "mine", "--replicas", 3, "--voters", 2,
+    outcome = command("solve", tmp_path / "mine", "--replicas", 3, "--voters", 2,
                   "--without", gone, "-o", plan)  # fmt: skip
     assert outcome.code == 0
     assert gone not in placement.io.load_plan(plan).problem.instance.sites
-    assert run("check", plan).code == 0
+    assert command("check", plan).code == 0
 
 
-def test_rules_of_the_plan_hold_until_they_are_lifted(run, tmp_path):
+def test_rules_of_the_plan_hold_until_they_are_lifted(command, tmp_path):
     """A pinned plan has nothing to gain, and the output says why."""
     save_instance(priced(4), tmp_path / "mine")
     folder, plan = tmp_path / "mine", tmp_path / "plan.json"
     best = placement.solve(placement.Problem(priced(4), replicas=2, voters=1))
     worse = [site for site in priced(4).sites if site not in best.replicas][:2]
     pinned = ("--pin", ",".join(worse), "--leader", worse[0])
-    assert run("solve", folder, "--replicas", 2, "--voters", 1, *pinned, "-o", plan).code == 0
+    assert command("solve", folder, "--replicas", 2, "--voters", 1, *pinned, "-o", plan).code == 0
     asked = ("next", folder, "--from", plan, "--moves")
-    held = run(*asked)
+    held = command(*asked)
     assert f"pinned: {worse[0]}, {worse[1]}" in held.out
-    assert [row["changes"] for row in run(*asked, "--json").document["rows"]] == [0]
+    assert [row["changes"] for row in command(*asked, "--json").document["rows"]] == [0]
     for lifted in ("pins,leader", "all"):
-        rows = run(*asked, "--lift", lifted, "--json").document["rows"]
+        rows = command(*asked, "--lift", lifted, "--json").document["rows"]
         assert rows[-1]["mean_latency"] == pytest.approx(best.mean_latency)
         assert rows[-1]["gain"] > 0
-    dear = run(*asked, "--lift", "all", "--move-price", "1e6", "--json").document["rows"]
+    dear = command(*asked, "--lift", "all", "--move-price", "1e6", "--json").document["rows"]
     assert [row["gain"] for row in dear] == [0]
-    assert "no such rule" in run(*asked, "--lift", "pin").err
-    assert "--moves as well" in run(*asked[:-1], "--move-price", 3).err
+    assert "no such rule" in command(*asked, "--lift", "pin").err
+    assert "--moves as well" in command(*asked[:-1], "--move-price", 3).err
     for name in LIFTED:
-        assert f"{name}," in " ".join(run("next", "--help").out.split())
+        assert f"{name}," in " ".join(command("next", "--help").out.split())
 
 
 def test_sites_by_name_say_what_runs_and_not_that_they_must_stay():
@@ -194,26 +190,21 @@ def test_sites_by_name_say_what_runs_and_not_that_they_must_stay():
     assert (table["change"] == "add").sum() == len(instance.sites) - 2
 
 
-def test_a_row_without_a_plan_has_no_leader(run, tmp_path):
+def test_a_row_without_a_plan_has_no_leader(command, tmp_path):
     """Without the only site of its region the plan does not survive the loss of one."""
     instance = priced(4)
     regions = ("a", "b", *("c" for _ in instance.sites[2:]))
     save_instance(instance.replace(domains={"region": regions}), tmp_path / "world")
     plan = tmp_path / "plan.json"
     asked = ("--replicas", 4, "--voters", 3, "--survive", "region", "-o", plan)
-    assert run("solve", tmp_path / "world", *asked).code == 0
-    shown = run("next", tmp_path / "world", "--from", plan).out
+    assert command("solve", tmp_path / "world", *asked).code == 0
+    shown = command("next", tmp_path / "world", "--from", plan).out
     lines = [line for line in shown.splitlines() if "infeasi" in line]
     assert lines
     assert all(line.split()[-1] == "–" for line in lines)
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-@pytest.fixture
-def command(capsys):
-    return runner(capsys)
 
 
 def commands(page):

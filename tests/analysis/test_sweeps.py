@@ -25,7 +25,6 @@ from placement.plan import evaluate, objective_value
 from placement.report import plots
 from placement.tail import Distributions
 from placement.testing import every_configuration, optimum, random_instance
-from tests.cli.command import runner
 from tests.effort import examples
 from tests.strategies import NESTED, problems
 
@@ -393,9 +392,8 @@ def test_a_frontier_of_a_percentile_is_that_of_all_configurations():
     assert front["cost"].tolist() == pytest.approx([cost for cost, _ in wanted])
 
 
-def test_the_command_sweeps_a_percentile_and_the_report_shows_it(capsys, tmp_path):
+def test_the_command_sweeps_a_percentile_and_the_report_shows_it(command, tmp_path):
     table = tmp_path / "sweep.json"
-    command = runner(capsys)
     outcome = command(
         "compare", "sizes", "world27", "--replicas", "3..4", "--voters", "3", "--percentile", "99",
         "--spread", "0.2", "--bin-width", "10", "--plot", tmp_path / "sweep.svg", "-o", table,
@@ -413,8 +411,8 @@ def test_the_command_sweeps_a_percentile_and_the_report_shows_it(capsys, tmp_pat
     assert "Objective, ms" in page
 
 
-def test_the_options_of_a_percentile_need_one(capsys):
-    outcome = runner(capsys)(
+def test_the_options_of_a_percentile_need_one(command):
+    outcome = command(
         "compare", "sizes", "world27", "--replicas", "3", "--voters", "3", "--spread", "0.2"
     )
     assert outcome.code == 1

@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement.io import save_instance
-from tests.cli.command import Run, runner
 from tests.io.worlds import small
-
-
-@pytest.fixture
-def placement(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process."""
-    return runner(capsys)
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ NUMBERS = [
     ],
 )
 def test_numbers_that_are_none(
-    placement: Run,
+    command: Run,
     tmp_path: Path,
     world: Path,
     file: str,
@@ -86,7 +86,7 @@ def test_numbers_that_are_none(
     for word in words:
         assert word in str(caught.value)
     question = ["solve", world, "--replicas", 2, "--voters", 1, "--method", "exhaustive"]
-    _refuses(placement, tmp_path, question, words)
+    _refuses(command, tmp_path, question, words)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -4.0])
@@ -154,7 +154,7 @@ IMPORTS = [
 
 
 @pytest.mark.parametrize("case", IMPORTS, ids=lambda case: case.name)
-def test_files_to_import(placement: Run, tmp_path: Path, case: Import) -> None:
+def test_files_to_import(command: Run, tmp_path: Path, case: Import) -> None:
     arguments: list[object] = ["import", tmp_path / "rtt.csv", "--counts", tmp_path / "counts.csv"]
     (tmp_path / "rtt.csv").write_text(case.rtt)
     (tmp_path / "counts.csv").write_text(case.counts)
@@ -174,7 +174,7 @@ def test_files_to_import(placement: Run, tmp_path: Path, case: Import) -> None:
         )
     for word in case.words:
         assert word in str(caught.value)
-    _refuses(placement, tmp_path, arguments, case.words)
+    _refuses(command, tmp_path, arguments, case.words)
 
 
 # --- questions -------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("case", QUESTIONS, ids=lambda case: case.name)
-def test_questions(placement: Run, tmp_path: Path, world: Path, case: Question) -> None:
+def test_questions(command: Run, tmp_path: Path, world: Path, case: Question) -> None:
     case.spoil(world)
     arguments = ["solve", world, "--method", "exhaustive", *case.options]
     for option, default in (("--replicas", 2), ("--voters", 1)):
@@ -283,7 +283,7 @@ def test_questions(placement: Run, tmp_path: Path, world: Path, case: Question) 
             solve(Problem(load(world), **case.asked), case.method)
         for word in case.words:
             assert word in str(caught.value)
-    _refuses(placement, tmp_path, arguments, case.words)
+    _refuses(command, tmp_path, arguments, case.words)
 
 
 CONFIGURATIONS = [
@@ -297,7 +297,7 @@ CONFIGURATIONS = [
 
 @pytest.mark.parametrize(("given", "message"), CONFIGURATIONS)
 def test_configurations(
-    placement: Run,
+    command: Run,
     tmp_path: Path,
     world: Path,
     given: tuple[str, list[str], list[str]],
@@ -316,7 +316,7 @@ def test_configurations(
     arguments += ["--voters", ",".join(voters)]
     for replica in replicas:
         arguments += ["--replicas", replica]
-    _refuses(placement, tmp_path, arguments, [message])
+    _refuses(command, tmp_path, arguments, [message])
 
 
 # --- fair questions without an answer --------------------------------------------------------
@@ -356,7 +356,7 @@ def test_configurations(
 )
 @pytest.mark.parametrize("output", [(), ("--json",)])
 def test_what_cannot_be_met_says_which_constraint_and_which_numbers(
-    placement: Run,
+    command: Run,
     tmp_path: Path,
     world: Path,
     asked: dict[str, Any],
@@ -368,7 +368,7 @@ def test_what_cannot_be_met_says_which_constraint_and_which_numbers(
     assert plan.status == "infeasible"
     assert reason in plan.reasons[0]
     before = _snapshot(tmp_path)
-    outcome = placement(
+    outcome = command(
         *("solve", world, "--replicas", 3, "--voters", 3, "--method", "exhaustive"),
         *(*options, *output, "-o", tmp_path / "plan.json"),
     )
@@ -410,7 +410,7 @@ STRANGE_FILES = [
 
 @pytest.mark.parametrize(("arguments", "message"), STRANGE_FILES)
 def test_files_that_are_another_or_in_vain(
-    placement: Run,
+    command: Run,
     tmp_path: Path,
     world: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -423,7 +423,7 @@ def test_files_that_are_another_or_in_vain(
     Path("list.json").write_text("[]")
     before = _snapshot(tmp_path)
     output = () if "--foo" in arguments else ("-o", "out")
-    outcome = placement(*arguments, *output)
+    outcome = command(*arguments, *output)
     assert outcome.code == 1
     assert outcome.err.startswith(f"error: {message}")
     assert _snapshot(tmp_path) == before
@@ -434,7 +434,7 @@ def test_files_that_are_another_or_in_vain(
 
 @pytest.mark.parametrize(("factor", "fix"), [(1e-6, "multiply by 1000"), (1e3, "divide by 1000")])
 def test_suspect_units_are_a_warning_that_names_the_fix(
-    placement: Run, tmp_path: Path, factor: float, fix: str
+    command: Run, tmp_path: Path, factor: float, fix: str
 ) -> None:
     (tmp_path / "rtt.csv").write_text(
         f"x,a,b\na,{factor},{20 * factor}\nb,{30 * factor},{factor}\n"
@@ -442,17 +442,17 @@ def test_suspect_units_are_a_warning_that_names_the_fix(
     with pytest.warns(UnitsWarning, match=fix):
         assemble(read_rtt(tmp_path / "rtt.csv"), mix="cache")
     line = ("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
-    outcome = placement(*line)  # no terminal: nobody can be asked
+    outcome = command(*line)  # no terminal: nobody can be asked
     assert outcome.code == 1
     assert "no unit is told" in outcome.err
     assert "or --unit ms if they are milliseconds" in outcome.err
-    outcome = placement(*line, "--unit", "ms")
+    outcome = command(*line, "--unit", "ms")
     assert outcome.code == 0  # a warning, not a refusal
     lines = outcome.err.strip().split("\n")
     assert all(line.startswith("warning: ") and fix in line for line in lines)
     assert {line.split(":")[1].strip() for line in lines} == {"client_rtt", "site_rtt"}
     assert (tmp_path / "w/instance.json").exists()
-    outcome = placement(
+    outcome = command(
         *("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "v"),
         *("--scale", 1 / factor),
     )
@@ -463,28 +463,28 @@ def test_suspect_units_are_a_warning_that_names_the_fix(
 
 
 def test_a_damaged_instance_is_not_replaced_by_a_failed_import(
-    placement: Run, tmp_path: Path, world: Path
+    command: Run, tmp_path: Path, world: Path
 ) -> None:
     (tmp_path / "rtt.csv").write_text("x,a,b\na,0,3\nb,oops,0\n")
     before = _snapshot(world)
-    outcome = placement("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", world, "--force")
+    outcome = command("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", world, "--force")
     assert outcome.code == 1
     assert "got 'oops'" in outcome.err
     assert _snapshot(world) == before
 
 
 def test_the_cases_are_spoilt_and_not_the_world_itself(
-    placement: Run, tmp_path: Path, world: Path
+    command: Run, tmp_path: Path, world: Path
 ) -> None:
     assert isinstance(load(world), Instance)
-    outcome = placement(
+    outcome = command(
         *("solve", world, "--replicas", 2, "--voters", 1, "--method", "exhaustive"),
         *("-o", tmp_path / "out"),
     )
     assert outcome.code == 0
     assert (tmp_path / "out").exists()
     shutil.rmtree(world)
-    outcome = placement("show", world)
+    outcome = command("show", world)
     assert outcome.code == 1
     assert "no such data set or file" in outcome.err
     assert "world27" in outcome.err

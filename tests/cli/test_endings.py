@@ -41,14 +41,14 @@ def _method(monkeypatch: pytest.MonkeyPatch, call: object) -> None:
 
 
 def test_nothing_found_in_time_is_3(
-    placement: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def empty_handed(problem: Problem, options: Options) -> Plan:
         assert options.time_limit == 0.5
         return Plan.of(problem, None, method="toy", termination=Termination.TIME_LIMIT)
 
     _method(monkeypatch, empty_handed)
-    outcome = placement("solve", world, *COUNTS, "--time-limit", 0.5, "-o", tmp_path / "p.json")
+    outcome = command("solve", world, *COUNTS, "--time-limit", 0.5, "-o", tmp_path / "p.json")
     assert outcome.code == 3
     assert "nothing found" in outcome.out
     assert "stopped: time limit" in " ".join(outcome.out.split())
@@ -56,7 +56,7 @@ def test_nothing_found_in_time_is_3(
 
 
 def test_a_plan_at_the_time_limit_is_0_with_its_gap(
-    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from placement import Configuration
 
@@ -68,7 +68,7 @@ def test_a_plan_at_the_time_limit_is_0_with_its_gap(
         )  # fmt: skip
 
     _method(monkeypatch, half_way)
-    outcome = placement("solve", world, *COUNTS)
+    outcome = command("solve", world, *COUNTS)
     assert outcome.code == 0
     assert "feasible, gap 25 %" in outcome.out
 
@@ -84,7 +84,7 @@ def test_a_plan_at_the_time_limit_is_0_with_its_gap(
     ],
 )
 def test_errors_have_their_codes(
-    placement: Run,
+    command: Run,
     world: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -95,23 +95,23 @@ def test_errors_have_their_codes(
         raise error
 
     _method(monkeypatch, fails)
-    outcome = placement("solve", world, *COUNTS)
+    outcome = command("solve", world, *COUNTS)
     assert (outcome.code, outcome.out, outcome.err) == (code, "", words + "\n")
 
 
 def test_a_defect_of_ours_is_not_hidden(
-    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(problem: Problem, options: Options) -> Plan:
         raise ZeroDivisionError("ours")
 
     _method(monkeypatch, fails)
     with pytest.raises(ZeroDivisionError, match="ours"):
-        placement("solve", world, *COUNTS)
+        command("solve", world, *COUNTS)
 
 
-def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: Path) -> None:
-    outcome = placement("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2")
+def test_a_method_that_cannot_take_the_question_says_why(command: Run, world: Path) -> None:
+    outcome = command("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2")
     assert outcome.code == 1
     assert "'tier2' does not support this problem" in outcome.err
 
@@ -138,14 +138,14 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
     ],
 )
 def test_mistakes_in_the_arguments_are_1(
-    placement: Run,
+    command: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[object, ...],
     words: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    outcome = placement(*arguments)
+    outcome = command(*arguments)
     assert outcome.code == 1
     assert outcome.out == ""
     assert outcome.err.startswith("error: ")
@@ -153,13 +153,13 @@ def test_mistakes_in_the_arguments_are_1(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_cannot_move_the_cursor(placement: Run, tmp_path: Path) -> None:
+def test_names_cannot_move_the_cursor(command: Run, tmp_path: Path) -> None:
     (tmp_path / "rtt.csv").write_text("x,a\x1b[2J,b\na\x1b[2J,0,3\nb,4,0\n")
-    outcome = placement("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
+    outcome = command("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
     assert outcome.code == 0
     assert "\x1b" not in outcome.out
     assert "a\\x1b[2J" in outcome.out
-    outcome = placement("solve", tmp_path / "w", *COUNTS, "--pin", "\x1b[2J")
+    outcome = command("solve", tmp_path / "w", *COUNTS, "--pin", "\x1b[2J")
     assert outcome.code == 1
     assert "\x1b" not in outcome.err
 
@@ -285,7 +285,7 @@ def test_an_interrupt_outside_a_search_is_130_without_a_traceback() -> None:
 
 
 def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
-    placement: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A signal that a search turns into its best plan is still a Ctrl-C, for any verb."""
 
@@ -298,12 +298,12 @@ def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
 
     _method(monkeypatch, stopped)
     asked = (world, "--replicas", 2, "--voters", 1)
-    outcome = placement("solve", *asked, "-o", tmp_path / "plan.json")
+    outcome = command("solve", *asked, "-o", tmp_path / "plan.json")
     assert outcome.code == 130
     assert load_plan(tmp_path / "plan.json").found
-    assert placement("solve", *asked, "--json").code == 130
+    assert command("solve", *asked, "--json").code == 130
     monkeypatch.undo()
-    assert placement("show", tmp_path / "plan.json").code == 0
+    assert command("show", tmp_path / "plan.json").code == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -356,7 +356,7 @@ def test_progress_elsewhere_is_a_line_each() -> None:
 
 
 def test_progress_goes_to_stderr_when_asked_for(
-    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from placement import Configuration
 
@@ -366,8 +366,8 @@ def test_progress_goes_to_stderr_when_asked_for(
         return Plan.of(problem, Configuration.of(0, (0,), (0, 1)), method="toy")
 
     _method(monkeypatch, talks)
-    assert placement("solve", world, *COUNTS).err == ""
-    outcome = placement("solve", world, *COUNTS, "--progress", "--json")
+    assert command("solve", world, *COUNTS).err == ""
+    outcome = command("solve", world, *COUNTS, "--progress", "--json")
     assert outcome.err == "best 1,000.000 ms  bound 0.000 ms  gap 100.00 %  0.5 s\n"
     assert outcome.document["method"] == "toy"
 
@@ -375,11 +375,11 @@ def test_progress_goes_to_stderr_when_asked_for(
 OVERRIDE = "\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
-def test_names_cannot_turn_the_text_of_a_quorum_plan(placement: Run, tmp_path: Path) -> None:
+def test_names_cannot_turn_the_text_of_a_quorum_plan(command: Run, tmp_path: Path) -> None:
     (tmp_path / "rtt.csv").write_text(
         f"site,a{OVERRIDE},b,c\na{OVERRIDE},0,3,4\nb,3,0,5\nc,4,5,0\n", encoding="utf-8"
     )
-    outcome = placement("lab", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
+    outcome = command("lab", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
     assert outcome.code == 0
     assert OVERRIDE not in outcome.out
     assert "Replicas  a\\u202e, b, c" in outcome.out

@@ -174,15 +174,15 @@ TABULAR = [call for call in sorted(good_calls()) if "--csv" in options_of(VERBS[
 
 @pytest.mark.parametrize("verb", TABULAR)
 def test_each_table_is_there_as_csv(
-    base: Mapping[tuple[str, ...], list[str]], placement: Run, verb: tuple[str, ...]
+    base: Mapping[tuple[str, ...], list[str]], command: Run, verb: tuple[str, ...]
 ) -> None:
-    done = placement(*verb, *base[verb], "--csv", "--force" if verb == ("import",) else "--csv")
+    done = command(*verb, *base[verb], "--csv", "--force" if verb == ("import",) else "--csv")
     assert done.code in (0, 2)
     assert done.out or verb == ("db", "diff")  # the same plan twice: no steps
     for table in done.out.split("\n\n"):
         assert len({len(row) for row in csv.reader(table.splitlines(), strict=True)}) <= 1, table
     if verb == ("solve",):
-        plan = placement(*verb, *base[verb], "--json").document
+        plan = command(*verb, *base[verb], "--json").document
         assert repr(plan["mean_latency_ms"]) in done.out  # numbers are whole
 
 
@@ -204,9 +204,9 @@ def _value(action: argparse.Action) -> str:
     ],
 )
 def test_an_option_that_does_nothing_alone_is_refused(
-    placement: Run, world: Path, options: list[str], needed: str
+    command: Run, world: Path, options: list[str], needed: str
 ) -> None:
-    done = placement("solve", world, "--replicas", 2, *options)
+    done = command("solve", world, "--replicas", 2, *options)
     assert done.code == 1
     assert f"{options[0]}: does nothing without {needed}" in done.err
 
@@ -214,27 +214,27 @@ def test_an_option_that_does_nothing_alone_is_refused(
 # --- the file --------------------------------------------------------------------------------
 
 
-def test_a_file_answers_in_every_verb_and_options_override_it(placement: Run, folder: Path) -> None:
-    plan = placement("solve", "question.toml", "--json").document
+def test_a_file_answers_in_every_verb_and_options_override_it(command: Run, folder: Path) -> None:
+    plan = command("solve", "question.toml", "--json").document
     assert len(plan["voters"]) == 2
     assert plan["status"] == "optimal"
-    more = placement("solve", "question.toml", "--replicas", 3, "--voters", 3, "--json").document
+    more = command("solve", "question.toml", "--replicas", 3, "--voters", 3, "--json").document
     assert len(more["replicas"]) == len(more["voters"]) == 3
     for verb in ("compare methods", "compare sizes"):
-        assert placement(*verb.split(), "question.toml", "--json").code == 0
+        assert command(*verb.split(), "question.toml", "--json").code == 0
 
 
-def test_a_command_line_and_a_plan_give_their_question(placement: Run, folder: Path) -> None:
-    asked = placement("question", "question.toml", "--set", "keep+=cost <= 4000").out
+def test_a_command_line_and_a_plan_give_their_question(command: Run, folder: Path) -> None:
+    asked = command("question", "question.toml", "--set", "keep+=cost <= 4000").out
     assert 'keep = ["mean(weak_read) <= 90 ms", "cost <= 4000"]' in asked
     (folder / "again.toml").write_text(asked)
     assert toml_text(read_question("again.toml")) == asked
-    first = placement("solve", "question.toml", "-o", "plan.json", "--json").document
-    made = placement("question", "plan.json").out
+    first = command("solve", "question.toml", "-o", "plan.json", "--json").document
+    made = command("question", "plan.json").out
     assert 'instance = "plan.json"' in made
     assert 'replicas = "2..3"' in made
     (folder / "of_plan.toml").write_text(made)
-    again = placement("solve", "of_plan.toml", "--json").document
+    again = command("solve", "of_plan.toml", "--json").document
     assert again["objective"] == first["objective"]
     assert again["problem"] == first["problem"]
 
@@ -248,29 +248,29 @@ def test_a_command_line_and_a_plan_give_their_question(placement: Run, folder: P
     ],
 )  # fmt: skip
 def test_a_plan_names_what_ran_and_the_distributions(
-    placement: Run, folder: Path, asked: list[object], told: str
+    command: Run, folder: Path, asked: list[object], told: str
 ) -> None:
     (folder / "now.toml").write_text('leader = "a"\nvoters = ["a", "b"]\nreplicas = ["a", "b"]\n')
     (folder / "plans").mkdir()
     tables = '[instance]\nrtt = "rtt.csv"\ndemand = "counts.csv"\n'
     (folder / "question.toml").write_text(f"replicas = 2\nvoters = 2\n{tables}")
     more = ["-o", "plans/plan.json", "--json"]
-    first = placement("solve", "question.toml", *asked, *more).document
-    made = placement("question", "plans/plan.json")
+    first = command("solve", "question.toml", *asked, *more).document
+    made = command("question", "plans/plan.json")
     assert told in made.out
     assert made.err == ""
-    assert placement("question", "plans/plan.json", "-o", "plans/again.toml").code == 0
-    again = placement("solve", "plans/again.toml", "--json").document
+    assert command("question", "plans/plan.json", "-o", "plans/again.toml").code == 0
+    again = command("solve", "plans/again.toml", "--json").document
     for key in ("problem", "objective", "bound"):
         assert again[key] == first[key]
     (folder / "now.toml").write_text('leader = "c"\nvoters = ["c"]\nreplicas = ["c"]\n')
-    said = placement("question", "plans/plan.json").err.replace("\n", " ")
+    said = command("question", "plans/plan.json").err.replace("\n", " ")
     assert ("another configuration than the one that ran" in said) == ("--today" in asked)
 
 
-def test_a_plan_of_a_data_set_names_the_data_set(placement: Run, folder: Path) -> None:
-    placement("solve", "world27", "--replicas", 3, "--mix", "cache", "-o", "plan.json")
-    made = placement("question", "plan.json").out
+def test_a_plan_of_a_data_set_names_the_data_set(command: Run, folder: Path) -> None:
+    command("solve", "world27", "--replicas", 3, "--mix", "cache", "-o", "plan.json")
+    made = command("question", "plan.json").out
     assert 'source = "world27"' in made
     assert 'mix = "cache"' in made
 
@@ -300,11 +300,11 @@ def test_a_plan_of_a_data_set_names_the_data_set(placement: Run, folder: Path) -
     ],
 )  # fmt: skip
 def test_all_mistakes_of_a_file_are_told_at_once(
-    placement: Run, folder: Path, text: str, expected: list[str]
+    command: Run, folder: Path, text: str, expected: list[str]
 ) -> None:
     (folder / "bad.toml").write_text(text)
     (folder / "dump.json").write_text('{"members": [{"name": "a"}]}')
-    done = placement("solve", "bad.toml", "-o", "plan.json")
+    done = command("solve", "bad.toml", "-o", "plan.json")
     assert done.code == 1
     for words in expected:
         assert words in done.err, done.err
@@ -325,23 +325,23 @@ def test_the_schema_names_every_key() -> None:
 # --- prices and their units, levels, hints ---------------------------------------------------
 
 
-def test_prices_per_gb_say_so(placement: Run, folder: Path) -> None:
+def test_prices_per_gb_say_so(command: Run, folder: Path) -> None:
     """0.08 USD and 500 GB were billed as 0.24 USD for three replicas, without a word."""
     asked = ["solve", "question.toml", "--replicas", 3, "--voters", 3, "--prices", "prices.csv"]
-    silent = placement(*asked, "--stored-gb", 500)
+    silent = command(*asked, "--stored-gb", 500)
     assert "the price of a whole replica of 500 GB" in silent.err
     (folder / "unit.toml").write_text(
         TABLES["question.toml"]
         + '[prices]\nfile = "prices.csv"\nstorage_unit = "GB-month"\nstored_gb = 500\n'
     )
-    said = placement("solve", "unit.toml", "--replicas", 3, "--voters", 3)
+    said = command("solve", "unit.toml", "--replicas", 3, "--voters", 3)
     assert "120.00 USD per month for 1,500 GB, 0.08 USD per GB" in said.out
     assert not said.err
-    assert placement(*asked, "--storage-unit", "GB-month").code == 1  # of how many GB?
+    assert command(*asked, "--storage-unit", "GB-month").code == 1  # of how many GB?
 
 
-def test_coordinates_are_no_levels(placement: Run, folder: Path) -> None:
-    done = placement("solve", "question.toml", "--survive", "latitude")
+def test_coordinates_are_no_levels(command: Run, folder: Path) -> None:
+    done = command("solve", "question.toml", "--survive", "latitude")
     assert done.code == 1
     assert "expected one of the levels: 'site', 'country'" in done.err
 
@@ -359,8 +359,8 @@ def test_coordinates_are_no_levels(placement: Run, folder: Path) -> None:
         (["compare", "method", "world27"], "'methods'"),
     ],
 )
-def test_did_you_mean(placement: Run, words: list[object], hint: str) -> None:
-    done = placement(*words)
+def test_did_you_mean(command: Run, words: list[object], hint: str) -> None:
+    done = command(*words)
     assert done.code == 1
     assert hint in done.err
 
@@ -552,25 +552,25 @@ def test_words_that_come_next(line: str, some: set[str], none: set[str], tmp_pat
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_lines_for_a_shell_name_the_command(shell: str, placement: Run) -> None:
-    outcome = placement("--completion", shell)
+def test_the_lines_for_a_shell_name_the_command(shell: str, command: Run) -> None:
+    outcome = command("--completion", shell)
     assert outcome.code == 0
     assert "placement" in outcome.out
     assert "_ARGCOMPLETE" in outcome.out
 
 
 def test_without_argcomplete_the_error_says_how_to_get_it(
-    placement: Run, monkeypatch: pytest.MonkeyPatch
+    command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
-    outcome = placement("--completion", "bash")
+    outcome = command("--completion", "bash")
     assert outcome.code == 1
     assert "pip install '.[completion]'" in outcome.err
 
 
-def test_bash_takes_the_lines(placement: Run, tmp_path: Path) -> None:
+def test_bash_takes_the_lines(command: Run, tmp_path: Path) -> None:
     script = tmp_path / "lines.sh"
-    script.write_text(placement("--completion", "bash").out)
+    script.write_text(command("--completion", "bash").out)
     done = subprocess.run(
         ["bash", "-c", f". {script} && complete -p placement"],
         capture_output=True, text=True, check=False,
@@ -605,8 +605,8 @@ def test_colours_need_a_terminal_that_has_them(monkeypatch: pytest.MonkeyPatch) 
     assert not shows_colours(Terminal())
 
 
-def test_paint_adds_escapes_and_nothing_else(placement: Run, world: Path) -> None:
-    plain = placement("solve", world, *QUESTION).out
+def test_paint_adds_escapes_and_nothing_else(command: Run, world: Path) -> None:
+    plain = command("solve", world, *QUESTION).out
     painted = paint(plain)
     assert ESCAPES.sub("", painted) == plain
     assert "Answer       \x1b[32moptimal\x1b[0m, proven" in painted
@@ -631,14 +631,14 @@ def test_the_first_status_of_a_line_is_painted(text: str, painted: str) -> None:
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("100", 100), ("7", 40), ("999", 120)])
 def test_the_page_is_as_wide_as_the_terminal(
-    columns: str, width: int, placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+    columns: str, width: int, command: Run, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     seen: list[int] = []
     page = "placement.cli.output"
     monkeypatch.setattr(f"{page}.paint", lambda text: seen.append(page_width()) or text)
     monkeypatch.setattr(f"{page}.shows_colours", lambda stream: True)
-    out = placement("solve", world, *QUESTION).out
+    out = command("solve", world, *QUESTION).out
     assert seen == [width]
     facts = out.split("\n\n")[0].split("\n")
     assert max(map(display_width, facts)) <= max(width, 60)
@@ -647,12 +647,12 @@ def test_the_page_is_as_wide_as_the_terminal(
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_names_are_cut_on_a_terminal_alone(
-    terminal: bool, placement: Run, monkeypatch: pytest.MonkeyPatch
+    terminal: bool, command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
-    out = placement("compare", "azure", *QUESTION, "--methods", "exact,closest-to-writes").out
+    out = command("compare", "azure", *QUESTION, "--methods", "exact,closest-to-writes").out
     assert ("…" in out) is terminal
     assert terminal or "closest-to-writes" in out
 
@@ -665,9 +665,7 @@ def test_a_width_holds_inside_its_block_only() -> None:
     assert page_width() == 80
 
 
-def test_json_is_never_painted(
-    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_never_painted(command: Run, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("placement.cli.output.shows_colours", lambda stream: True)
-    assert "\x1b" not in placement("solve", world, *QUESTION, "--json").out
-    assert "\x1b" in placement("solve", world, *QUESTION).out
+    assert "\x1b" not in command("solve", world, *QUESTION, "--json").out
+    assert "\x1b" in command("solve", world, *QUESTION).out

@@ -31,7 +31,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
 @pytest.mark.parametrize(
-    ("name", "command"),
+    ("name", "verb"),
     [
         ("device", SOLVE),
         ("device", ("report", "PLAN")),
@@ -41,24 +41,24 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_everything_that_writes_leaves_a_device_in_its_place(
-    placement: Run, tmp_path: Path, plan: Path, name: str, command: Sequence[str], force: list[str]
+    command: Run, tmp_path: Path, plan: Path, name: str, verb: Sequence[str], force: list[str]
 ) -> None:
     path = device(tmp_path).rename(tmp_path / name)
     before = kind(path)
     option = "--plot" if name.endswith(".svg") else "-o"
-    words = [str(plan) if word == "PLAN" else word for word in command]
+    words = [str(plan) if word == "PLAN" else word for word in verb]
     with read_from(path) as found:
-        assert placement(*words, option, path, *force).code == 0
+        assert command(*words, option, path, *force).code == 0
     assert kind(path) == before
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     assert not stat.S_ISFIFO(before[0]) or len(found[0]) > 100
 
 
-def test_a_watch_refuses_a_device_as_its_state(placement: Run, tmp_path: Path) -> None:
+def test_a_watch_refuses_a_device_as_its_state(command: Run, tmp_path: Path) -> None:
     path = device(tmp_path)
     before = kind(path)
     (tmp_path / "arrivals").mkdir()
-    done = placement("watch", "world27", tmp_path / "arrivals", *SIZES, "--once", "--state", path)
+    done = command("watch", "world27", tmp_path / "arrivals", *SIZES, "--once", "--state", path)
     assert done.code == 1
     assert "not a regular file" in done.err
     assert kind(path) == before

@@ -25,7 +25,6 @@ from placement.io import load_plan, save_instance, save_plan
 from placement.model.site_families import SiteSubset, subsets
 from placement.testing import every_configuration, random_instance
 from tests import reference
-from tests.cli.command import runner
 from tests.evaluation.test_score import configurations
 from tests.strategies import ALL, Kind, problems
 
@@ -279,13 +278,12 @@ def test_a_loss_that_leaves_a_quorum_today_leaves_one_afterwards():
                 assert domains(other) >= domains(today)
 
 
-def test_the_option_keeps_the_diversity_of_a_plan(capsys, tmp_path):
+def test_the_option_keeps_the_diversity_of_a_plan(command, tmp_path):
     instance = world()
     save_instance(instance, tmp_path / "world")
     today = placement.solve(Problem(instance, replicas=4, voters=3, survive="country"))
     save_plan(today, tmp_path / "today.json")
     out = tmp_path / "new.json"
-    command = runner(capsys)
     outcome = command(
         "solve", tmp_path / "world", "--replicas", 5, "--voters", 3, "--keep-diversity",
         tmp_path / "today.json", "-o", out,

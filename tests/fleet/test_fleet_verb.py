@@ -25,7 +25,7 @@ from placement.io.fleet_plan_file import check_fleet_file, read_fleet_file, with
 from placement.proof.fleet_proof import prove_fleet
 from placement.support.work import WORK
 from placement.testing import random_instance
-from tests.cli.command import Run, runner
+from tests.cli.command import Run
 from tests.effort import examples
 from tests.fleet.test_fleet_search import drawn_fleet, optimum, pair
 from tests.io.worlds import small
@@ -37,12 +37,6 @@ a,Lagos,single_group,2
 b,Bern,strong_read,9
 c,Oslo,weak_read,1
 """
-
-
-@pytest.fixture
-def placement(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process."""
-    return runner(capsys)
 
 
 @pytest.fixture
@@ -65,9 +59,9 @@ def call(folder: Path, *more: object) -> list[object]:
     return ["fleet", folder / "world", *tables, *QUESTION, *more]
 
 
-def test_a_plan_within_the_limits_with_its_proof(placement: Run, folder: Path) -> None:
+def test_a_plan_within_the_limits_with_its_proof(command: Run, folder: Path) -> None:
     limits = ("--limits", folder / "limits.csv")
-    out = placement(*call(folder, *limits, "--gap", 0, "-o", folder / "plan.json"))
+    out = command(*call(folder, *limits, "--gap", 0, "-o", folder / "plan.json"))
     assert out.code == 0, out.err
     assert "4 databases on 3 sites, 1 shared limits" in out.out
     assert "storage GB at Oslo" in out.out
@@ -79,84 +73,84 @@ def test_a_plan_within_the_limits_with_its_proof(placement: Run, folder: Path) -
     assert sum(each["copies"] for each in document["plans"]) == 4
 
 
-def test_csv_has_a_row_for_each_database(placement: Run, folder: Path) -> None:
-    out = placement(*call(folder, "--csv"))
+def test_csv_has_a_row_for_each_database(command: Run, folder: Path) -> None:
+    out = command(*call(folder, "--csv"))
     assert out.code == 0
     lines = out.out.strip().split("\n")
     assert lines[0].startswith("database,copies,leader,voters,replicas,mean_ms,alone_ms")
     assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
 
 
-def test_check_and_report_know_a_plan_of_a_fleet(placement: Run, folder: Path) -> None:
+def test_check_and_report_know_a_plan_of_a_fleet(command: Run, folder: Path) -> None:
     limits = ("--limits", folder / "limits.csv")
     (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,\nb,20,1\n")
     (folder / "limits.csv").write_text("site,storage_gb,leader_operations\nOslo,30,9\nRome,,\n")
     for name in ("plan.json", "plan.parquet"):
-        out = placement(*call(folder, *limits, "-o", folder / name))
+        out = command(*call(folder, *limits, "-o", folder / name))
         assert out.code == 0, out.err
-        out = placement("check", folder / name)
+        out = command("check", folder / name)
         assert out.code == 0, out.err
         assert out.out.startswith("proved: no plan of the fleet is below")
-        out = placement("check", folder / name, "--json")
+        out = command("check", folder / name, "--json")
         assert json.loads(out.out)["limits"] == 2
-        out = placement("report", folder / name, "-o", folder / f"{name}.html")
+        out = command("report", folder / name, "-o", folder / f"{name}.html")
         assert out.code == 0, out.err
         assert '"constraints"' not in (folder / f"{name}.html").read_text()
     document = json.loads((folder / "plan.json").read_text())
     document["bound"] = document["value"] * 1.01
     document["gap"] = 0.0
     (folder / "plan.json").write_text(json.dumps(document))
-    out = placement("check", folder / "plan.json")
+    out = command("check", folder / "plan.json")
     assert out.code == 2
     assert out.out.startswith("refused: the prices prove")
     (folder / "plan.parquet").write_bytes((folder / "plan.parquet").read_bytes()[:-9])
-    out = placement("check", folder / "plan.parquet")
+    out = command("check", folder / "plan.parquet")
     assert out.code == 1
     assert "not a Parquet file" in out.err
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet", "csv"])
-def test_files_say_which_limits_are_short(suffix: str, placement: Run, folder: Path) -> None:
+def test_files_say_which_limits_are_short(suffix: str, command: Run, folder: Path) -> None:
     (folder / "limits.csv").write_text('site,storage_gb\nOslo,20\nRome,25\n"Washington, DC",20\n')
     (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,3\nb,20,1\nc,5,\n")
     file = folder / f"none.{suffix}"
-    out = placement(*call(folder, "--limits", folder / "limits.csv", "-o", file))
+    out = command(*call(folder, "--limits", folder / "limits.csv", "-o", file))
     assert out.code == 2
     assert "short by" in out.out
     if suffix == "csv":
         assert file.read_text().startswith("limit,short_by,of,price\nstorage GB at")
         return
-    proved = placement("check", file)
+    proved = command("check", file)
     assert proved.code == 0, proved.err
     assert proved.out.startswith("proved: no plan of the fleet is within all limits")
-    out = placement("report", file, "-o", folder / "none.html")
+    out = command("report", file, "-o", folder / "none.html")
     assert out.code == 0, out.err
     assert "Limits that are short" in (folder / "none.html").read_text()
 
 
-def test_headroom_leaves_a_part_of_every_limit_free(placement: Run, folder: Path) -> None:
+def test_headroom_leaves_a_part_of_every_limit_free(command: Run, folder: Path) -> None:
     """A plan with headroom is the plan of smaller limits, and its file proves it."""
     (folder / "less.csv").write_text("site,storage_gb\nOslo,22.5\nRome,\n")
     files = folder / "asked.json", folder / "less.json"
     asked = ("--limits", folder / "limits.csv", "--headroom", 0.25)
-    out = placement(*call(folder, *asked, "--gap", 0, "-o", files[0]))
+    out = command(*call(folder, *asked, "--gap", 0, "-o", files[0]))
     assert out.code == 0, out.err
     assert "1 shared limits, 25 % of each left free" in out.out
-    less = placement(*call(folder, "--limits", folder / "less.csv", "--gap", 0, "-o", files[1]))
+    less = command(*call(folder, "--limits", folder / "less.csv", "--gap", 0, "-o", files[1]))
     assert less.code == 0, less.err
     found, other = (json.loads(file.read_text()) for file in files)
     assert found["question"]["limits"]["headroom"] == 0.25
     assert found["limits"] == other["limits"]
     assert found["plans"] == other["plans"]
-    assert placement("check", files[0]).code == 0
+    assert command("check", files[0]).code == 0
     found["question"]["limits"]["headroom"] = 0.75
     files[0].write_text(json.dumps(found))
-    assert placement("check", files[0]).code != 0
-    assert "--headroom" in placement(*call(folder, *asked[:3], 1)).err
+    assert command("check", files[0]).code != 0
+    assert "--headroom" in command(*call(folder, *asked[:3], 1)).err
 
 
-def test_databases_apart_need_sites_of_their_own(placement: Run, folder: Path) -> None:
-    out = placement(*call(folder, "--apart", "a,b"))
+def test_databases_apart_need_sites_of_their_own(command: Run, folder: Path) -> None:
+    out = command(*call(folder, "--apart", "a,b"))
     assert out.code in (2, 3)  # two databases of two replicas each do not fit three sites apart
     assert "databases of group 1 at" in out.out
 
@@ -177,44 +171,44 @@ def test_databases_apart_need_sites_of_their_own(placement: Run, folder: Path) -
     ],
 )  # fmt: skip
 def test_bad_tables_name_file_row_and_field(
-    file: str, text: str, error: str, placement: Run, folder: Path
+    file: str, text: str, error: str, command: Run, folder: Path
 ) -> None:
     (folder / file).write_text(text)
-    out = placement(*call(folder, "--limits", folder / "limits.csv"))
+    out = command(*call(folder, "--limits", folder / "limits.csv"))
     assert out.code == 1
     assert error in out.err
 
 
-def test_a_generated_fleet_reports_its_rounds(placement: Run) -> None:
-    out = placement("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
+def test_a_generated_fleet_reports_its_rounds(command: Run) -> None:
+    out = command("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
     assert out.code == 0
     assert "round 1  relaxation" in out.err
 
 
-def test_parquet_has_the_table_and_the_proof(placement: Run, folder: Path) -> None:
+def test_parquet_has_the_table_and_the_proof(command: Run, folder: Path) -> None:
     limits = ("--limits", folder / "limits.csv")
     for suffix in ("json", "parquet"):
-        out = placement(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"))
+        out = command(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"))
         assert out.code == 0, out.err
-        again = placement("check", folder / f"plan.{suffix}")
+        again = command("check", folder / f"plan.{suffix}")
         assert again.out.startswith("proved: no plan of the fleet is below")
     one, other = (read_fleet_document(folder / f"plan.{suffix}") for suffix in ("json", "parquet"))
     assert one == other
     (folder / "plan.parquet").write_bytes(b"PAR1 and more")
-    refused = placement("check", folder / "plan.parquet")
+    refused = command("check", folder / "plan.parquet")
     assert refused.code == 1
     assert "not a Parquet file" in refused.err
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_the_page_shows_limits_and_databases(placement: Run, folder: Path, suffix: str) -> None:
+def test_the_page_shows_limits_and_databases(command: Run, folder: Path, suffix: str) -> None:
     (folder / "few.csv").write_text("site,storage_gb\nOslo,30\nRome,22\n")
     question = call(
         folder, "--limits", folder / "few.csv", "--deployments", folder / "today.csv", "-o"
     )
     plan, page = folder / f"plan.{suffix}", folder / "page.html"
-    assert placement(*question, plan).code == 0
-    out = placement("report", plan, "-o", page)
+    assert command(*question, plan).code == 0
+    out = command("report", plan, "-o", page)
     assert out.code == 0, out.err
     text = page.read_text(encoding="utf-8")
     document = read_fleet_document(plan)
@@ -227,11 +221,11 @@ def test_the_page_shows_limits_and_databases(placement: Run, folder: Path, suffi
     assert "<script src" not in text
 
 
-def test_demand_in_parts(placement: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demand_in_parts(command: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of Parquet files, read two rows at a time, is the table in one file."""
     from placement.io.formats import column_reader
 
-    whole = placement(*call(folder, "--csv"))
+    whole = command(*call(folder, "--csv"))
     rows = pd.read_csv(folder / "demand.csv")
     parts = folder / "parts"
     parts.mkdir()
@@ -245,24 +239,24 @@ def test_demand_in_parts(placement: Run, folder: Path, monkeypatch: pytest.Monke
         table.iloc[2:].to_parquet(parts / "b.parquet")
         question = call(folder, "--csv")
         question[question.index("--demand") + 1] = parts
-        found = placement(*question)
+        found = command(*question)
         assert found.code == 0, found.err
         assert sorted(found.out.split("\n")) == sorted(whole.out.split("\n")), name
     rows.assign(client=["Oslo", "Lagos", "Bern", "Nowhere"]).to_parquet(parts / "b.parquet")
-    refused = placement(*question)
+    refused = command(*question)
     assert refused.code == 1
     assert "b.parquet, row 4: client: no client of the instance: got 'Nowhere'" in refused.err
     for file in parts.iterdir():
         file.unlink()
-    assert "no Parquet files" in placement(*question).err
+    assert "no Parquet files" in command(*question).err
 
 
-def test_generated_fleets_have_sizes_and_hours(placement: Run, tmp_path: Path) -> None:
+def test_generated_fleets_have_sizes_and_hours(command: Run, tmp_path: Path) -> None:
     asked = ("fleet", "world27", "--fleet", 6, *QUESTION)
     plans = {}
     for hour in (None, 2, 14):
         more = () if hour is None else ("--fleet-hour", hour)
-        out = placement(*asked, *more, "-o", tmp_path / f"{hour}.json")
+        out = command(*asked, *more, "-o", tmp_path / f"{hour}.json")
         assert out.code == 0, out.err
         plans[hour] = json.loads((tmp_path / f"{hour}.json").read_text())["plans"]
     sizes = [[one["storage_gb"] for one in rows] for rows in plans.values()]
@@ -270,13 +264,13 @@ def test_generated_fleets_have_sizes_and_hours(placement: Run, tmp_path: Path) -
     assert len(set(sizes[0])) == 6
     early, late = ([one["counts"] for one in plans[hour]] for hour in (2, 14))
     assert early != late
-    out = placement("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION)
+    out = command("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION)
     assert out.code == 1
     assert "--fleet-hour" in out.err
 
 
 def test_generated_databases_that_draw_no_operation_keep_what_they_expect(
-    placement: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a fleet of thousands the smallest may issue nothing in the day that is drawn."""
     from placement.overtime.replay import generated_fleets
@@ -289,18 +283,18 @@ def test_generated_databases_that_draw_no_operation_keep_what_they_expect(
         return trace, leaders
 
     monkeypatch.setattr(generated_fleets, "fleet_trace", quiet)
-    out = placement("fleet", "world27", "--fleet", 3, "--replicas", 3, "--voters", 3,
+    out = command("fleet", "world27", "--fleet", 3, "--replicas", 3, "--voters", 3,
                     "-o", folder / "plan.json")  # fmt: skip
     assert out.code == 0, out.err
     assert len(json.loads((folder / "plan.json").read_text())["plans"]) == 3
 
 
-def test_options_that_are_gone_name_what_took_their_place(placement: Run, folder: Path) -> None:
+def test_options_that_are_gone_name_what_took_their_place(command: Run, folder: Path) -> None:
     for option, place in (
         ("--check", "placement check FILE"),
         ("--moves", "lists the new"),
     ):
-        out = placement(*call(folder, option, folder / "plan.json"))
+        out = command(*call(folder, option, folder / "plan.json"))
         assert out.code == 1
         assert f"{option}: this option is gone: expected " in out.err
         assert place in " ".join(out.err.split())
@@ -350,9 +344,7 @@ def test_the_question_in_a_file_is_the_one_that_was_asked(seed: int, tmp_path: P
         assert one.problem.rules.replicas_max == other.problem.rules.replicas_max
 
 
-def test_the_bound_of_a_search_that_finds_nothing_is_proved(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_bound_of_a_search_that_finds_nothing_is_proved(tmp_path: Path, command: Run) -> None:
     """Three databases fit two sites in halves alone; the file held prices of another bound."""
     base = random_instance(5, sites=2, clients=2)
     problem = Problem(base, replicas=1, voters=1)
@@ -363,14 +355,14 @@ def test_the_bound_of_a_search_that_finds_nothing_is_proved(
     assert found.prices is not None
     assert found.prices.any()
     written(found, tmp_path / "plan.json")
-    outcome = runner(capsys)("check", tmp_path / "plan.json")
+    outcome = command("check", tmp_path / "plan.json")
     assert outcome.code == 0, outcome.out
     assert "the search found none" in outcome.out
 
 
 @pytest.mark.parametrize("bound", [True, False])
 def test_a_file_without_a_plan_and_without_a_proof_is_read(
-    bound: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bound: bool, tmp_path: Path, command: Run
 ) -> None:
     """Fault mended: the file was called malformed (voters: missing key)."""
     fleet = pair(storage_gb=np.full(4, 10.0))
@@ -379,7 +371,6 @@ def test_a_file_without_a_plan_and_without_a_proof_is_read(
     least = found.bound if bound else -math.inf
     none = NoFleetPlan(fleet, False, ("nothing was found",), found.prices, bound=least)
     document = written(none, tmp_path / "plan.json")
-    command = runner(capsys)
     outcome = command("check", tmp_path / "plan.json")
     assert command("report", tmp_path / "plan.json", "-o", tmp_path / "page.html").code == 0
     if not bound:

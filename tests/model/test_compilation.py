@@ -18,7 +18,7 @@ from placement.errors import InputError
 from placement.io.plan_file import load_plan, save_plan
 from placement.quorumstore import QuorumProblem
 from placement.testing import random_instance
-from tests.cli.command import runner
+from tests.cli.command import Run
 from tests.strategies import problems
 
 
@@ -204,17 +204,16 @@ def test_impossible_replicas_are_named_first(replicas: object) -> None:
         placement.Problem(WORLD, replicas=replicas)  # type: ignore[arg-type]
 
 
-def test_the_command_line_needs_no_voters(capsys: pytest.CaptureFixture[str]) -> None:
-    run = runner(capsys)
+def test_the_command_line_needs_no_voters(command: Run) -> None:
     asked = ("solve", "world27", "--replicas", "4", "--json")
-    default, stated = run(*asked).document, run(*asked, "--voters", "4").document
+    default, stated = command(*asked).document, command(*asked, "--voters", "4").document
     assert default["leader"] == stated["leader"]
     assert sorted(default["replicas"]) == sorted(default["voters"]) == sorted(stated["voters"])
     assert default["problem"]["voters"] == 4
 
 
-def test_a_sweep_needs_numbers_of_voters(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = runner(capsys)("compare", "sizes", "world27", "--replicas", "3..5")
+def test_a_sweep_needs_numbers_of_voters(command: Run) -> None:
+    answer = command("compare", "sizes", "world27", "--replicas", "3..5")
     assert answer.code == 1
     assert "--voters: no numbers of voters" in answer.err
 

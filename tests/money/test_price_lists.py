@@ -21,7 +21,7 @@ from placement.io.price_lists import (
     read_transfer,
     with_prices,
 )
-from tests.cli.command import runner
+from tests.cli.command import Run
 
 SITES = ("East US", "West Europe", "North Europe")
 
@@ -322,20 +322,17 @@ def bandwidth_of_a_region() -> dict[str, Any]:
     }
 
 
-def test_storage_of_a_replica_is_told_from_storage_of_a_gb(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_storage_of_a_replica_is_told_from_storage_of_a_gb(tmp_path: Path, command: Run) -> None:
     """0.08 for 500 GB is the price of a GB: said with its unit, and with what to write."""
-    placement = runner(capsys)
     save_instance(instance(), tmp_path / "w")
     words = ("solve", tmp_path / "w", "--replicas", "2", "--stored-gb", "500", "--prices")
     for column, total, per_gb in (("storage", "0.16", "0.00016"), ("storage_gb", "80.00", "0.08")):
         table = tmp_path / f"{column}.csv"
         table.write_text(f"site,{column}\n" + "".join(f"{site},0.08\n" for site in SITES))
-        shown = placement(*words, table)
+        shown = command(*words, table)
         assert f"{total} USD per month for 1,000 GB, {per_gb} USD per GB" in shown.out
         assert ("a whole replica of 500 GB" in shown.err) is (column == "storage")
-    assert "a whole replica of 500 GB" in placement(*words, "0.08").err
+    assert "a whole replica of 500 GB" in command(*words, "0.08").err
 
 
 def test_azure_meters_of_one_region(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from placement.quorumstore.refutation_tree import (
 )
 from placement.quorumstore.rules import LossScope, Redirect
 from placement.support.status import Status
-from tests.cli.command import runner
 from tests.effort import seeds
 
 
@@ -53,7 +52,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_a_plan_reads_back_and_is_proved_again(problem, tmp_path, capsys):
+def test_a_plan_reads_back_and_is_proved_again(problem, tmp_path, command):
     plan = place(problem)
     assert plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
     path = save_plan(plan, tmp_path / "plan.json")
@@ -67,7 +66,7 @@ def test_a_plan_reads_back_and_is_proved_again(problem, tmp_path, capsys):
         np.testing.assert_array_equal(getattr(again.problem, field), getattr(problem, field))
     second = save_plan(again, tmp_path / "second.json")
     assert second.read_text() == path.read_text()
-    outcome = runner(capsys)("check", path, "--json")
+    outcome = command("check", path, "--json")
     assert outcome.code == 0, outcome.out
     assert outcome.document["proved"] is True
 
@@ -86,7 +85,7 @@ def test_the_account_is_of_every_set(problem):
     assert proof.evaluated <= everything.evaluated
 
 
-def test_a_claim_that_is_no_optimum_is_refused(tmp_path, capsys):
+def test_a_claim_that_is_no_optimum_is_refused(tmp_path, command):
     problem = key(0)
     best = place(problem)
     worse = next(
@@ -96,7 +95,6 @@ def test_a_claim_that_is_no_optimum_is_refused(tmp_path, capsys):
         if plan.value > best.value * 1.01
     )
     path = save_plan(worse, tmp_path / "worse.json")
-    command = runner(capsys)
     assert command("check", path).code == 2
     document = json.loads(path.read_text())
     document.update(status="optimal", bound=document["value"], gap=0.0)
@@ -117,7 +115,7 @@ def large_store(sites=50, failures=1, replicas=5, **changes):
 
 @pytest.mark.parametrize(("failures", "replicas"), [(9, 19), (12, 25)])
 def test_the_losses_of_a_file_are_counted_before_they_are_listed(
-    failures, replicas, tmp_path, capsys
+    failures, replicas, tmp_path, command
 ):
     """C(60, 9) losses from one number: memory without end, and --work was not heard."""
     problem = large_store(60, failures, replicas)
@@ -127,7 +125,6 @@ def test_the_losses_of_a_file_are_counted_before_they_are_listed(
     document = json.loads(save_plan(known, path).read_text())
     document["problem"]["rules"]["failures"] = failures
     path.write_text(json.dumps(document))
-    command = runner(capsys)
     for verb in (
         ("check", path),
         ("show", path),
@@ -143,7 +140,7 @@ def test_the_losses_of_a_file_are_counted_before_they_are_listed(
         problem.losses  # noqa: B018  # a property that lists
 
 
-def test_a_plan_without_certificate_is_proved_by_bounds_within_the_limit(tmp_path, capsys):
+def test_a_plan_without_certificate_is_proved_by_bounds_within_the_limit(tmp_path, command):
     """C(50, 5) sets after C(50, 2) losses took minutes one by one."""
     problem = large_store(50, 2)
     plan = evaluate(problem, problem.sites[:5], 3, 3)
@@ -151,7 +148,6 @@ def test_a_plan_without_certificate_is_proved_by_bounds_within_the_limit(tmp_pat
     document = json.loads(save_plan(plan, path).read_text())
     document.update(status="optimal", bound=plan.value, gap=0.0)
     path.write_text(json.dumps(document))
-    command = runner(capsys)
     outcome = command("check", path, "--json")
     assert outcome.code == 0
     assert outcome.document["sets"] == outcome.document["by_normal"] == math.comb(50, 5)
@@ -243,8 +239,7 @@ def test_a_leader_plan_is_another_kind(tmp_path):
     assert load_any_plan(other).leader == leader.leader
 
 
-def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
-    command = runner(capsys)
+def test_the_command_saves_checks_exports_and_reports(command, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "page.html"
     asked = ("--reads", "us-east-1=80", "--reads", "eu-west-1=40", "--writes", "us-east-1=9",
              "--n-max", 3)  # fmt: skip
@@ -269,8 +264,7 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
     assert "a range of optima is no plan" in front.err
 
 
-def test_folders_and_long_tables_are_taken(capsys, tmp_path):
-    command = runner(capsys)
+def test_folders_and_long_tables_are_taken(command, tmp_path):
     instance = placement.testing.random_instance(3, sites=5, clients=4)
     save_instance(instance, tmp_path / "world")
     rows = [
@@ -354,12 +348,12 @@ def test_no_prefix_is_ruled_out_by_a_bound_that_does_not_hold(seed):
         (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(4, 1), "not ruled out by 1"),
     ],
 )
-def test_a_certificate_with_a_flaw_is_refused(tmp_path, capsys, change, flaw):
+def test_a_certificate_with_a_flaw_is_refused(tmp_path, command, change, flaw):
     path = save_plan(place(key(0)), tmp_path / "plan.json")
     document = json.loads(path.read_text())
     change(document["certificate"])
     path.write_text(json.dumps(document))
-    outcome = runner(capsys)("check", path)
+    outcome = command("check", path)
     assert outcome.code == 2, outcome.out
     assert re.search(flaw, outcome.out)
 
@@ -384,13 +378,13 @@ def test_a_certificate_of_another_form_is_bad_input(tmp_path, change, message):
         load_any_plan(path)
 
 
-def test_a_question_that_is_too_large_has_no_certificate(tmp_path, capsys):
+def test_a_question_that_is_too_large_has_no_certificate(tmp_path, command):
     problem = key(0)
     assert refutation_tree(problem, 10.0, most=5) is None
     plan = place(problem, certificate=False)
     path = save_plan(plan, tmp_path / "bare.json")
     assert '"certificate": null' in path.read_text()
-    outcome = runner(capsys)("check", path)
+    outcome = command("check", path)
     assert outcome.code == 0
     assert "certificate" not in outcome.out
 
@@ -411,8 +405,7 @@ def store(tmp_path):
     return path
 
 
-def test_all_methods_are_measured_against_the_best_bound(capsys, store, tmp_path):
-    command = runner(capsys)
+def test_all_methods_are_measured_against_the_best_bound(command, store, tmp_path):
     target = tmp_path / "methods.csv"
     outcome = command("lab", "quorum", store, *KEY, "--compare", "--json", "-o", target)
     assert outcome.code == 0, outcome.err
@@ -432,8 +425,7 @@ def test_all_methods_are_measured_against_the_best_bound(capsys, store, tmp_path
         assert [row["method"] for row in csv.DictReader(file)] == list(rows)
 
 
-def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(capsys, store):
-    command = runner(capsys)
+def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(command, store):
     outcome = command("lab", "quorum", store, *KEY, "--read-limit", 1, "--compare")
     assert outcome.code == 2
     assert "infeasible" in outcome.out
@@ -442,7 +434,7 @@ def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(capsys, 
     assert "refused" in few.out
 
 
-def test_the_demand_of_a_folder_enters_at_the_closest_sites(capsys, tmp_path):
+def test_the_demand_of_a_folder_enters_at_the_closest_sites(command, tmp_path):
     instance = placement.testing.random_instance(5, sites=5, clients=7)
     save_instance(instance, tmp_path / "world")
     reads, writes = site_requests(instance)
@@ -455,7 +447,6 @@ def test_the_demand_of_a_folder_enters_at_the_closest_sites(capsys, tmp_path):
     scale = 1.0 if (by_hand == np.floor(by_hand)).all() else 1e6 / by_hand.sum()
     np.testing.assert_array_equal(reads, np.rint(by_hand[0] * scale))
     np.testing.assert_array_equal(writes, np.rint(by_hand[1] * scale))
-    command = runner(capsys)
     own = command("lab", "quorum", tmp_path / "world", "--own-demand", "--json")
     given = [
         option
@@ -482,16 +473,16 @@ def test_fractions_are_scaled_to_a_million_requests():
         (("--own-demand", "--keys", "keys.csv"), "one key and a table"),
     ],
 )
-def test_two_demands_are_refused(capsys, more, message):
-    outcome = runner(capsys)("lab", "quorum", "aws", *more)
+def test_two_demands_are_refused(command, more, message):
+    outcome = command("lab", "quorum", "aws", *more)
     assert outcome.code == 1
     assert message in outcome.err
 
 
-def test_a_table_has_no_demand_of_its_own(capsys, tmp_path):
+def test_a_table_has_no_demand_of_its_own(command, tmp_path):
     table = tmp_path / "rtt.csv"
     table.write_text("site,a,b,c\na,0,5,9\nb,5,0,7\nc,9,7,0\n")
-    outcome = runner(capsys)("lab", "quorum", table, "--own-demand")
+    outcome = command("lab", "quorum", table, "--own-demand")
     assert outcome.code == 1
     assert "has no demand" in outcome.err
 

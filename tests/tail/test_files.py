@@ -14,7 +14,6 @@ from placement.measures.question import MeasureQuestion, percentile_question
 from placement.report import report_html
 from placement.tail import Distributions
 from placement.testing import random_instance
-from tests.cli.command import runner
 from tests.tail.worlds import drawn
 
 
@@ -172,11 +171,6 @@ def test_a_fine_grid_is_shown_as_fine():
 
 
 ASK = ("--replicas", "4", "--voters", "3")
-
-
-@pytest.fixture
-def command(capsys):
-    return runner(capsys)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from placement.overtime.moves.move_steps import (
 )
 from placement.tail import Distributions
 from placement.testing import random_instance
-from tests.cli.command import runner
+from tests.cli.command import Run
 from tests.effort import examples
 from tests.overtime.moves.test_moves import configurations
 
@@ -313,9 +313,7 @@ def test_the_examples() -> None:
     assert tried >= 10
 
 
-def test_the_watch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run) -> None:
     """The demand of world27 itself, a file per half hour."""
     text = PAGE.read_text(encoding="utf-8")
     (command,) = re.findall(r"^    placement (watch .*)$", text, flags=re.MULTILINE)
@@ -330,7 +328,7 @@ def test_the_watch(
         ]
         (tmp_path / "intervals" / f"{i:02}.csv").write_bytes(csv_bytes(header, rows))
     monkeypatch.chdir(tmp_path)
-    outcome = runner(capsys)(*shlex.split(command))
+    outcome = command(*shlex.split(command))
     assert (outcome.code, outcome.err) == (0, "")
     printed = outcome.out.splitlines()
     rows = "\n".join(line[4:] for line in shown.splitlines())
@@ -423,8 +421,7 @@ def test_the_mean_has_no_distributions():
         migrate(question(), CHOSEN, percents=(50,)).of(90.0)
 
 
-def test_the_command_simulates_writes_and_draws(capsys, tmp_path):
-    command = runner(capsys)
+def test_the_command_simulates_writes_and_draws(command, tmp_path):
     plan = placement.solve(Problem(placement.load("world27"), replicas=5, voters=5))
     path = tmp_path / "plan.json"
     save_plan(plan, path)

@@ -11,15 +11,9 @@ import pytest
 import placement
 from placement.cli import main
 from placement.io import save_instance
-from tests.cli.command import Run, runner
 from tests.overtime.replay.cases import WITHOUT_SHARES
 
 ASKED = ("--replicas", "4", "--voters", "3")
-
-
-@pytest.fixture
-def run(capsys) -> Run:
-    return runner(capsys)
 
 
 @pytest.fixture
@@ -45,16 +39,16 @@ def demand(path, rows: str):
     return path
 
 
-def test_text_json_and_table_say_the_same(run, towns, tmp_path):
+def test_text_json_and_table_say_the_same(command, towns, tmp_path):
     table = tmp_path / "rows.csv"
     asked = ("lab", "replay", towns, "--replicas", "3", "--voters", "ams,bos", "--tiers", "1,2,3")
-    shown = run(*asked, "-o", table)
+    shown = command(*asked, "-o", table)
     assert shown.code == 0
     assert "Leaders of towns after each interval (tier 1)" in shown.out
     assert "00:30: opt " in shown.out
     assert "2nd best " in shown.out
     assert "proven optimal" in shown.out
-    document = run(*asked, "--json").document
+    document = command(*asked, "--json").document
     assert document["complete"]
     assert document["proven_share"] == 1.0
     assert document["decay"] == 2.0
@@ -81,7 +75,7 @@ def test_text_json_and_table_say_the_same(run, towns, tmp_path):
         assert row["leader"] == each["leaders"][0]
 
 
-def test_demand_and_deployments_from_files(run, towns, tmp_path):
+def test_demand_and_deployments_from_files(command, towns, tmp_path):
     rows = "".join(
         f"{db},{hour},{client},strong_read,{count}\n"
         for db, client, count in (("x", "cyd", 9), ("y", "ann", 3))
@@ -91,7 +85,7 @@ def test_demand_and_deployments_from_files(run, towns, tmp_path):
     held = tmp_path / "held.csv"
     held.write_text("database,site,role\nx,ams,leader\nx,cai,voter\ny,bos,voter\n")
     asked = ("lab", "replay", towns, *("--replicas", "3", "--voters", "2"), "--demand", table)
-    document = run(*asked, "--deployments", held, "--tiers", "1", "--json").document
+    document = command(*asked, "--deployments", held, "--tiers", "1", "--json").document
     assert document["databases"] == 2
     assert document["ranking"]["database"] == "x"  # the busiest
     best = {row["strategy"]: row for row in document["strategies"]}
@@ -101,53 +95,55 @@ def test_demand_and_deployments_from_files(run, towns, tmp_path):
     assert best["preferred"]["mean_latency"] == pytest.approx(90)
     assert best["preferred"]["overhead_max"] == pytest.approx(8900)
     assert best["closest-to-writes"]["databases"] == 0
-    one = run(*asked, "--deployments", held, "--tiers", "1", "--database", "y", "--json").document
+    one = command(
+        *asked, "--deployments", held, "--tiers", "1", "--database", "y", "--json"
+    ).document
     assert one["ranking"]["intervals"][0]["leaders"] == ["bos"]
-    merged = run(*asked, "--deployments", held, "--merge", "2")
+    merged = command(*asked, "--deployments", held, "--merge", "2")
     assert merged.code == 1
     assert "only learnt from" in merged.err
 
 
-def test_a_fleet_parquet_and_a_picture(run, tmp_path):
+def test_a_fleet_parquet_and_a_picture(command, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("matplotlib")
     table, picture = tmp_path / "rows.parquet", tmp_path / "over.png"
     asked = ("lab", "replay", "world27", *ASKED, "--fleet", "4", "--minutes", "120", "--tiers", "2")
-    shown = run(*asked, "-o", table, "--plot", picture, "--progress")
+    shown = command(*asked, "-o", table, "--plot", picture, "--progress")
     assert shown.code == 0
     assert "replayed 4/4 databases" in shown.err
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert pq.read_table(table).num_rows == 4 * 11 * len(WITHOUT_SHARES)
-    again = run(*asked, "-o", table)
+    again = command(*asked, "-o", table)
     assert again.code == 1
     assert "exists already" in again.err
-    half = run(*asked, "--half-life", "1", "--json").document
+    half = command(*asked, "--half-life", "1", "--json").document
     assert half["decay"] == 2.0
-    assert half["strategies"] == run(*asked, "--json").document["strategies"]
+    assert half["strategies"] == command(*asked, "--json").document["strategies"]
 
 
-def test_an_instance_whose_last_interval_is_silent(run, towns, tmp_path):
+def test_an_instance_whose_last_interval_is_silent(command, towns, tmp_path):
     world = placement.load(towns)
     counts = world.counts.copy()
     counts[-1] = 0
     save_instance(world.replace(counts=counts), tmp_path / "quiet")
-    shown = run("lab", "replay", tmp_path / "quiet", *("--replicas", "3", "--voters", "2"),
+    shown = command("lab", "replay", tmp_path / "quiet", *("--replicas", "3", "--voters", "2"),
                 "--decay", "inf", "--tiers", "1,2,3", "--json")  # fmt: skip
     assert shown.code == 0
     assert shown.document["decay"] is None
 
 
-def test_clients_that_are_no_cities_get_the_closest_ones(run):
+def test_clients_that_are_no_cities_get_the_closest_ones(command):
     if "azure" not in placement.datasets.names():
         pytest.skip("no such data set")
-    shown = run("lab", "replay", "azure", *ASKED, "--fleet", "2", "--minutes", "240", "--json")
+    shown = command("lab", "replay", "azure", *ASKED, "--fleet", "2", "--minutes", "240", "--json")
     if "pip install" in shown.err:
         pytest.skip("the measurements are not installed")
     assert shown.code == 0
     assert shown.document["databases"] == 2
 
 
-def test_ctrl_c_shows_what_is_done(run, monkeypatch):
+def test_ctrl_c_shows_what_is_done(command, monkeypatch):
     import placement.overtime.replay.run_replay as module
 
     real, seen = module.TabledReplay, []
@@ -160,7 +156,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
 
     monkeypatch.setattr(module, "TabledReplay", interrupted)
     asked = ("lab", "replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
-    shown = run(*asked, "--json")
+    shown = command(*asked, "--json")
     assert shown.code == 0
     assert (shown.document["complete"], shown.document["databases"]) == (False, 2)
 
@@ -195,21 +191,21 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
         (("--tiers", "3", "--method", "leader"), "does not support this problem"),
     ],
 )
-def test_bad_options(run, options, message, monkeypatch, tmp_path):
+def test_bad_options(command, options, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    shown = run("lab", "replay", "world27", *ASKED, *options)
+    shown = command("lab", "replay", "world27", *ASKED, *options)
     assert shown.code == 1
     assert message in shown.err
     assert shown.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prices_and_limits_of_moves_are_weighed_in_tier_3(run, towns):
+def test_prices_and_limits_of_moves_are_weighed_in_tier_3(command, towns):
     asked = ("lab", "replay", towns, "--replicas", "2", "--voters", "1")
     asked = (*asked, "--strategies", "optimized")
 
     def moved(*options: str) -> tuple[float, float]:
-        document = run(*asked, *options, "--json").document
+        document = command(*asked, *options, "--json").document
         assert {row["tier"] for row in document["strategies"]} == {3}
         (row,) = (row for row in document["strategies"] if row["strategy"] == "optimized")
         return row["moves"], row["copies"]
@@ -220,9 +216,9 @@ def test_prices_and_limits_of_moves_are_weighed_in_tier_3(run, towns):
     assert moved("--move-price", "1e6") == (0, 0)
     assert moved("--move-price", "1e6", "--move-horizon", "1e9") == free
     assert moved("--max-moves", "0") == (0, 0)
-    text = run(*asked, "--move-price", "add=20", "--max-moves", "1")
+    text = command(*asked, "--move-price", "add=20", "--max-moves", "1")
     assert "weighs moves from interval to interval: add 20.0, at_most 1" in text.out
-    assert run(*asked, "--move-price", "add=20", "--json").document["moves"] == {"add": 20.0}
-    bad = run(*asked, "--tiers", "1,3", "--max-moves", "1")
+    assert command(*asked, "--move-price", "add=20", "--json").document["moves"] == {"add": 20.0}
+    bad = command(*asked, "--tiers", "1,3", "--max-moves", "1")
     assert bad.code == 1
     assert "tier 3 only" in bad.err

@@ -22,7 +22,6 @@ from placement.plan import objective_value
 from placement.tail import Distributions
 from placement.tail.latency_mixture import mixture
 from placement.testing import every_configuration, random_instance
-from tests.cli.command import runner
 from tests.overtime.replay.cases import READS_MOVE, WITHOUT_SHARES, two_towns, world27
 
 
@@ -400,8 +399,7 @@ def test_the_mixture_of_worst_cases_counts_each_loss_once():
     ) * (1 + 1e-12)
 
 
-def test_the_command_replays_a_percentile(capsys, tmp_path):
-    command = runner(capsys)
+def test_the_command_replays_a_percentile(command, tmp_path):
     asked = (
         "lab", "replay", "world27", "--replicas", "3", "--voters", "3", "--fleet", "1", "--minutes",
         "360", "--percentile", "99", "--spread", "0.2", "--bin-width", "20",

@@ -22,7 +22,6 @@ from placement.plan import objective_value
 from placement.tail import Distributions
 from placement.testing import random_instance
 from placement.workloads import Timeline, fleet, generate
-from tests.cli.command import runner
 from tests.overtime.replay.cases import world27
 
 WORLD = Instance(
@@ -258,7 +257,7 @@ def test_shares_are_checked(shares):
         held_on(world(), shares)
 
 
-def test_shares_come_from_a_file_or_an_option(capsys, tmp_path):
+def test_shares_come_from_a_file_or_an_option(command, tmp_path):
     instance = world()
     save_instance(instance, tmp_path / "world")
     table = tmp_path / "held.csv"
@@ -269,7 +268,6 @@ def test_shares_come_from_a_file_or_an_option(capsys, tmp_path):
     read = read_deployments(table, instance, [instance.name])
     assert read.leader_shares is not None
     assert read.leader_shares[0].tolist() == [0.5, 0.2, 0.3, 0, 0]
-    command = runner(capsys)
     asked = (
         "lab", "replay", tmp_path / "world", "--replicas", 4, "--voters", 3, "--tiers", 1, "--json",
     )  # fmt: skip

@@ -30,7 +30,6 @@ from placement.overtime.watch.watch_settings import default_prices
 from placement.plan import objective_value
 from placement.tail import Distributions
 from placement.testing import every_configuration
-from tests.cli.command import runner
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
 
 
@@ -291,14 +290,13 @@ def test_recommendations_for_other_objectives_hold_up(kind):
     assert moved
 
 
-def test_the_command_watches_a_percentile(capsys, tmp_path):
+def test_the_command_watches_a_percentile(command, tmp_path):
     instance = world()
     folder, arriving = tmp_path / "world", tmp_path / "arriving"
     save_instance(instance, folder)
     counts = demand(10)
     for i, table in enumerate(counts[:3]):
         drop(arriving, f"{i}.csv", csv_text(instance, [i], table[np.newaxis]))
-    command = runner(capsys)
     arguments = (
         "watch", folder, arriving, "--state", tmp_path / "state", "--replicas", 4, "--voters", 3,
         "--percentile", 90, "--spread", 0.3, "--bin-width", 2, "--settle", 0,

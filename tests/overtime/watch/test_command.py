@@ -25,16 +25,10 @@ from placement.overtime.watch import Store
 from placement.overtime.watch.arrivals import IntervalKey
 from placement.overtime.watch.state_store import Rejection, read_log
 from tests.cli.command import Run as Call
-from tests.cli.command import runner
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNTS = ("--replicas", 4, "--voters", 3, "--decay", 1.3, "--settle", 0)
-
-
-@pytest.fixture
-def placement(capsys: pytest.CaptureFixture[str]) -> Call:
-    return runner(capsys)
 
 
 @pytest.fixture
@@ -46,10 +40,10 @@ def instance(tmp_path: Path) -> Path:
     return tmp_path / "world"
 
 
-def test_text_json_and_log_say_the_same(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_text_json_and_log_say_the_same(command: Call, instance: Path, tmp_path: Path) -> None:
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--leader-price", 1)
-    text = placement(*asked, "--state", tmp_path / "text.db")
-    lines = placement(*asked, "--state", tmp_path / "json.db", "--json")
+    text = command(*asked, "--state", tmp_path / "text.db")
+    lines = command(*asked, "--state", tmp_path / "json.db", "--json")
     assert (text.code, text.err, lines.code, lines.err) == (0, "", 0, "")
     documents = [json.loads(line) for line in lines.out.splitlines()]
     assert [document["interval"] for document in documents] == [str(i) for i in range(12)]
@@ -60,18 +54,18 @@ def test_text_json_and_log_say_the_same(placement: Call, instance: Path, tmp_pat
             assert sentence in text.out
         for i, step in enumerate(document["steps"], start=1):
             assert f"{i}. {step['text']}" in text.out
-    log = placement(*asked, "--state", tmp_path / "json.db", "--log", "--json")
+    log = command(*asked, "--state", tmp_path / "json.db", "--log", "--json")
     assert log.out == lines.out
-    again = placement(*asked, "--state", tmp_path / "json.db", "--json")
+    again = command(*asked, "--state", tmp_path / "json.db", "--json")
     assert (again.code, again.out) == (0, "")
     assert lines.out.isascii()
 
 
-def test_what_is_left_out_goes_to_stderr(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_what_is_left_out_goes_to_stderr(command: Call, instance: Path, tmp_path: Path) -> None:
     drop(tmp_path / "in", "zz.csv", csv_text(world(), [3], demand(12)[3:4]))
     (tmp_path / "in" / "half.csv").write_text("interval,client")
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db")
-    outcome = placement(*asked)
+    outcome = command(*asked)
     assert outcome.code == 0
     assert outcome.err == (
         "incomplete: half.csv: not whole: the last line does not end with a line feed; not used\n"
@@ -79,39 +73,39 @@ def test_what_is_left_out_goes_to_stderr(placement: Call, instance: Path, tmp_pa
         "not used\n"
         "not whole yet: half.csv; left for the next time\n"
     )
-    log = placement(*asked, "--log")
+    log = command(*asked, "--log")
     assert log.err == "".join(outcome.err.splitlines(keepends=True)[:2])
 
 
-def test_a_plan_to_start_from(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_a_plan_to_start_from(command: Call, instance: Path, tmp_path: Path) -> None:
     plan = solve(Problem(world(), replicas=4, voters=3, leader="f"))
     save_plan(plan, tmp_path / "plan.json")
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--start", tmp_path / "plan.json")
-    outcome = placement(*asked, "--state", tmp_path / "s.db", "--horizon", 0, "--json")
+    outcome = command(*asked, "--state", tmp_path / "s.db", "--horizon", 0, "--json")
     documents = [json.loads(line) for line in outcome.out.splitlines()]
     assert {document["action"] for document in documents} == {"keep"}
     assert {document["leader"] for document in documents} == {"f"}
 
 
 def test_another_plan_than_the_recommended_one(
-    placement: Call, instance: Path, tmp_path: Path
+    command: Call, instance: Path, tmp_path: Path
 ) -> None:
     held = tmp_path / "later"
     held.mkdir()
     for path in sorted((tmp_path / "in").iterdir())[6:]:
         path.rename(held / path.name)
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db")
-    first = placement(*asked, "--horizon", 0, "--json")
+    first = command(*asked, "--horizon", 0, "--json")
     assert json.loads(first.out.splitlines()[-1])["leader"] != "f"
     save_plan(solve(Problem(world(), replicas=4, voters=3, leader="f")), tmp_path / "plan.json")
-    outcome = placement(*asked, "--horizon", 0, "--adopt", tmp_path / "plan.json")
+    outcome = command(*asked, "--horizon", 0, "--adopt", tmp_path / "plan.json")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     for path in sorted(held.iterdir()):
         path.rename(tmp_path / "in" / path.name)
-    rest = placement(*asked, "--horizon", 0, "--json")
+    rest = command(*asked, "--horizon", 0, "--json")
     documents = [json.loads(line) for line in rest.out.splitlines()]
     assert [document["leader"] for document in documents] == ["f"] * 6
-    log = placement(*asked, "--log")
+    log = command(*asked, "--log")
     assert "adopted: " in log.err
     assert "after 6 intervals: leader f, voters " in log.err
 
@@ -133,42 +127,40 @@ def test_another_plan_than_the_recommended_one(
     ],
 )
 def test_bad_input(
-    placement: Call, instance: Path, tmp_path: Path, options: tuple[object, ...], words: str
+    command: Call, instance: Path, tmp_path: Path, options: tuple[object, ...], words: str
 ) -> None:
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db", *options)
-    outcome = placement(*asked)
+    outcome = command(*asked)
     assert outcome.code == 1
     assert words in outcome.err
     assert outcome.out == ""
 
 
 def test_nothing_but_malformed_intervals_is_bad_input(
-    placement: Call, instance: Path, tmp_path: Path
+    command: Call, instance: Path, tmp_path: Path
 ) -> None:
     asked = ("watch", instance, tmp_path / "bad", *COUNTS, "--state", tmp_path / "s.db")
     drop(tmp_path / "bad", "0.csv", csv_text(world(), [0], demand(1)).replace("client a", "nobody"))
-    outcome = placement(*asked)
+    outcome = command(*asked)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith("malformed: ")
     drop(tmp_path / "bad", "1.csv", csv_text(world(), [1], demand(1)))
     drop(tmp_path / "bad", "2.csv", "no table\n")
-    outcome = placement(*asked)
+    outcome = command(*asked)
     assert outcome.code == 0
     assert "malformed: 2.csv" in outcome.err
 
 
-def test_sources_that_are_none(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_sources_that_are_none(command: Call, instance: Path, tmp_path: Path) -> None:
     for name, words in (("none.csv", "no such folder or table"), ("none.txt", "neither")):
-        outcome = placement(
-            "watch", instance, tmp_path / name, *COUNTS, "--state", tmp_path / "s.db"
-        )
+        outcome = command("watch", instance, tmp_path / name, *COUNTS, "--state", tmp_path / "s.db")
         assert outcome.code == 1
         assert words in outcome.err
 
 
-def test_infeasible_is_2(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_infeasible_is_2(command: Call, instance: Path, tmp_path: Path) -> None:
     more = ("--cap", "country=1", "--pin-voter", "a,b")
-    outcome = placement(
+    outcome = command(
         "watch", instance, tmp_path / "in", *COUNTS, *more, "--state", tmp_path / "s.db"
     )
     assert outcome.code == 2
@@ -176,7 +168,7 @@ def test_infeasible_is_2(placement: Call, instance: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "s.db").exists()
 
 
-def test_one_database_of_a_table_of_many(placement: Call, instance: Path, tmp_path: Path) -> None:
+def test_one_database_of_a_table_of_many(command: Call, instance: Path, tmp_path: Path) -> None:
     counts = demand(4)
     head, *lines = csv_text(world(), range(4), counts).splitlines()
     _, *others = csv_text(world(), range(4), counts[::-1]).splitlines()
@@ -184,7 +176,7 @@ def test_one_database_of_a_table_of_many(placement: Call, instance: Path, tmp_pa
     (tmp_path / "all.csv").write_text("\n".join([f"database,{head}", *both]) + "\n")
     (tmp_path / "one.csv").write_text("\n".join([head, *lines]) + "\n")
     found = [
-        placement("watch", instance, tmp_path / name, *COUNTS, "--final", "--json", "--state",
+        command("watch", instance, tmp_path / name, *COUNTS, "--final", "--json", "--state",
                   tmp_path / f"{name}.db", *more).out
         for name, more in (("all.csv", ("--database", "mine")), ("one.csv", ()))
     ]  # fmt: skip
@@ -212,11 +204,11 @@ def test_a_watch_follows_until_ctrl_c(instance: Path, tmp_path: Path) -> None:
 
 
 def test_no_finite_horizon_or_price_is_too_large(
-    placement: Call, instance: Path, tmp_path: Path
+    command: Call, instance: Path, tmp_path: Path
 ) -> None:
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--json")
     for i, more in enumerate((("--horizon", "1e308"), ("--add-price", "1e308"))):
-        outcome = placement(*asked, "--state", tmp_path / f"{i}.db", "--voter-price", 5, *more)
+        outcome = command(*asked, "--state", tmp_path / f"{i}.db", "--voter-price", 5, *more)
         assert (outcome.code, outcome.err) == (0, "")
         documents = [json.loads(line) for line in outcome.out.splitlines()]
         assert len(documents) == 12
