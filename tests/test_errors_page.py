@@ -66,12 +66,12 @@ def test_the_commands_end_as_shown(
     (block,) = re.findall(r"```console\n(.*?)```", TEXT, flags=re.DOTALL)
     shown = re.findall(r"^\$ placement (.+)\n((?:(?!\$).*\n)*?)exit code (\d+)\n", block, re.M)
     assert [int(code) for *_, code in shown] == [0, 1, 2, 2]
-    for command, output, code in shown:
-        outcome = command(*shlex.split(command))
-        assert outcome.code == int(code), command
+    for line, output, code in shown:
+        outcome = command(*shlex.split(line))
+        assert outcome.code == int(code), line
         printed = outcome.out + outcome.err
         for piece in filter(str.strip, output.split("…")):
-            assert piece.rstrip("\n") in printed, command
+            assert piece.rstrip("\n") in printed, line
 
 
 @pytest.mark.parametrize(

@@ -219,11 +219,11 @@ def without_seconds(table):
 
 def test_the_tables_are_what_is_printed(command):
     shown, text = commands("compare-and-sweep.md")
-    assert [command.split()[0] for command in shown] == ["compare", "compare"]
-    for command in shown:
-        outcome = command(*shlex.split(command))
+    assert [line.split()[0] for line in shown] == ["compare", "compare"]
+    for line in shown:
+        outcome = command(*shlex.split(line))
         assert outcome.code == 0
-        after = text.split(command, 1)[1].lstrip("\n").split("\n\n", 1)[0]
+        after = text.split(line, 1)[1].lstrip("\n").split("\n\n", 1)[0]
         rows = [line[4:] for line in after.splitlines()]
         printed = outcome.out.splitlines()
         start = next(i for i, line in enumerate(printed) if line.split()[:1] == rows[0].split()[:1])
@@ -240,8 +240,8 @@ def test_the_conflict_is_what_is_printed(command):
 
 
 def test_the_proof_is_what_is_printed(command, tmp_path):
-    (_, command), text = commands("infeasible.md")
-    solve, file = command.split(" > ")
+    (_, line), text = commands("infeasible.md")
+    solve, file = line.split(" > ")
     (tmp_path / file).write_text(command(*shlex.split(solve)).out)
     outcome = command("check", tmp_path / file)
     assert outcome.code == 0

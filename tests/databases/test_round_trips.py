@@ -307,6 +307,12 @@ def world(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def command(command, world):
+    """Run the command line in the folder of the world."""
+    return command
+
+
 def read(command, *more):
     return command("db", "read", "cockroachdb", "zones.sql", "--instance", "mine", *more)
 

@@ -316,7 +316,7 @@ def test_the_examples() -> None:
 def test_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run) -> None:
     """The demand of world27 itself, a file per half hour."""
     text = PAGE.read_text(encoding="utf-8")
-    (command,) = re.findall(r"^    placement (watch .*)$", text, flags=re.MULTILINE)
+    (line,) = re.findall(r"^    placement (watch .*)$", text, flags=re.MULTILINE)
     shown = text.split("to keep the configuration or to move:\n\n", 1)[1].split("\n\n")[0]
     world = placement.load("world27")
     (tmp_path / "intervals").mkdir()
@@ -328,7 +328,7 @@ def test_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run
         ]
         (tmp_path / "intervals" / f"{i:02}.csv").write_bytes(csv_bytes(header, rows))
     monkeypatch.chdir(tmp_path)
-    outcome = command(*shlex.split(command))
+    outcome = command(*shlex.split(line))
     assert (outcome.code, outcome.err) == (0, "")
     printed = outcome.out.splitlines()
     rows = "\n".join(line[4:] for line in shown.splitlines())
