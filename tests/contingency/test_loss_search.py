@@ -6,7 +6,6 @@ No change of a certificate makes it prove what is false.
 import copy
 import itertools
 import math
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -19,7 +18,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.threshold_search import TreeOutcome
 from placement import Contingency
 from placement.contingency.loss_question import LossQuestion
-from placement.errors import CertificateError, LimitError, UnitsWarning
+from placement.errors import CertificateError, LimitError
 from placement.evaluation.losses import losses
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
@@ -30,6 +29,7 @@ from placement.testing import random_instance
 from tests.effort import PROFILE, examples, seeds
 
 EXACT = load_method("exact")
+pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 GOALS = ("worst", "weighted", "bounded")
 
 
@@ -64,16 +64,14 @@ def question(seed, goal, clients_move=False, intervals=1, rules=False, crowd=1):
     """
     rng = np.random.default_rng(seed)
     sites = int(rng.integers(5, 7 if clients_move or intervals > 1 else 9))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)
-        instance = random_instance(
-            seed,
-            sites=sites,
-            clients=int(rng.integers(1, 8)) * crowd,
-            ties=bool(rng.random() < 0.5),
-            intervals=intervals,
-            varying=intervals > 1,
-        )
+    instance = random_instance(
+        seed,
+        sites=sites,
+        clients=int(rng.integers(1, 8)) * crowd,
+        ties=bool(rng.random() < 0.5),
+        intervals=intervals,
+        varying=intervals > 1,
+    )
     if clients_move:
         names = [*rng.permutation(instance.sites).tolist(), "elsewhere", "nowhere"]
         instance = instance.replace(clients=tuple(names[: len(instance.clients)]))
@@ -193,11 +191,9 @@ def test_losses_of_many_sites_count_before_they_are_hit(block):
     """Large domains: one or two hold 8 of 17 sites or more. 4 questions in every run."""
     for seed in range(4 * block, 4 * block + 4):
         rng = np.random.default_rng(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnitsWarning)
-            instance = random_instance(
-                seed, sites=17, clients=int(rng.integers(1, 9)), ties=bool(rng.random() < 0.5)
-            )
+        instance = random_instance(
+            seed, sites=17, clients=int(rng.integers(1, 9)), ties=bool(rng.random() < 0.5)
+        )
         large = ["first"] * 8 + ["second"] * int(rng.integers(0, 9))
         labels = rng.permutation([*large, *[f"other-{i % 3}" for i in range(17 - len(large))]])
         problem = placement.Problem(
@@ -278,9 +274,7 @@ def test_ctrl_c_gives_the_best_plan_so_far(goal):
 
 
 def test_a_time_limit_gives_a_plan_and_an_honest_bound():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)
-        instance = random_instance(5, sites=30, clients=60)
+    instance = random_instance(5, sites=30, clients=60)
     problem = placement.Problem(instance, replicas=9, voters=5, objective=Contingency())
     reports = []
     plan = placement.solve(problem, time_limit=0.2, progress=reports.append)
@@ -356,16 +350,14 @@ def trees(clients_move, intervals=1, count=8):
     """Proven plans with trees of every kind of event, and the certificates of their trees."""
     found = []
     for seed in range(count):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnitsWarning)
-            instance = random_instance(
-                seed,
-                sites=9,
-                clients=6,
-                ties=seed % 2 == 0,
-                intervals=intervals,
-                varying=intervals > 1,
-            )
+        instance = random_instance(
+            seed,
+            sites=9,
+            clients=6,
+            ties=seed % 2 == 0,
+            intervals=intervals,
+            varying=intervals > 1,
+        )
         level = "site" if seed % 4 else "region"
         moves = {"leader_may_move": seed % 4 == 3, "clients_move": clients_move}
         if clients_move:
@@ -524,9 +516,7 @@ def test_weights_of_nothing_prove_nothing():
 
 
 def test_enumeration_has_a_limit_that_is_seen_before_the_work():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)
-        instance = random_instance(3, sites=12, clients=4)
+    instance = random_instance(3, sites=12, clients=4)
     plan = placement.solve(
         placement.Problem(instance, replicas=6, voters=3, objective=Contingency())
     )

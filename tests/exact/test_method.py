@@ -13,32 +13,14 @@ from hypothesis import strategies as st
 
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from formulations.exact.method import METHOD, solve
-from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
 from placement.methods.options import Options, Progress
 from placement.methods.registry import available, run
 from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import examples
-from tests.strategies import problems
 
 needs_milp = pytest.mark.skipif("milp" not in available(), reason="milp is not registered")
-
-
-@given(problems(max_sites=7))
-def test_agrees_with_exhaustive_search(problem):
-    if (
-        ReducedProblem.refuses(problem.demand, problem.rules) is not None
-        and "milp" not in available()
-    ):
-        pytest.skip("milp is not registered")
-    plan = run(METHOD, problem, Options())
-    truth = run(EXHAUSTIVE, problem, Options())
-    assert plan.status is truth.status
-    if truth.found:
-        assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-12)
-        assert plan.bound <= plan.objective
-        assert plan.gap <= 1e-9
 
 
 @settings(max_examples=examples(20))

@@ -319,23 +319,6 @@ def test_any_duals_give_a_bound(problem, seed, size):
     assert empty <= 0  # a feasible program is never proven empty
 
 
-@settings(max_examples=examples(60))
-@given(
-    problems(),
-    st.sampled_from(list(Recipe)),
-    st.booleans(),
-    st.sampled_from(["together", "apart"]),
-)
-def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce, leaders):
-    """The method with proof=safe, under every kind of constraint."""
-    truth = solve(problem, "exhaustive")
-    chosen = {"recipe": recipe.value, "proof": "safe", "reduce": reduce, "leaders": leaders}
-    plan = solve(problem, "milp", settings=chosen)
-    assert plan.status == truth.status
-    if truth.found:
-        assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
-
-
 @settings(max_examples=examples(40))
 @given(problems(max_sites=5, max_clients=5), st.sampled_from(list(Recipe)))
 def test_nothing_above_the_optimum_is_proven(problem, recipe):

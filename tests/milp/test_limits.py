@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import method as apart_module
@@ -177,19 +176,6 @@ def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part, leaders):
 APART = {"leaders": "apart"}
 RELAYED = (0.1, 0.8, 0.05, 0.03, 0.02)
 """A mix in which most operations go by way of the leader, where relaxations are weak."""
-
-
-@settings(max_examples=examples(80))
-@given(problems(), st.sampled_from(["local-search", "none", "most-writes"]))
-def test_same_answer_as_together(problem, start):
-    """Value, status and bound, from good and from bad starts."""
-    plans = [
-        solve(problem, "milp", settings={"leaders": leaders, "start": start})
-        for leaders in ("apart", "together")
-    ]
-    assert plans[0].status == plans[1].status
-    if plans[0].found:
-        assert math.isclose(plans[0].objective, plans[1].objective, rel_tol=1e-9)
 
 
 @settings(max_examples=examples(60))
