@@ -9,7 +9,7 @@ import placement as package
 from placement.databases.deployment import deployment_document, deployment_of_plan
 from placement.io import save_instance
 from placement.testing import random_instance
-from tests.test_docs_console import write_files
+from tests.test_docs import write_files
 
 COMMANDS = [
     "solve mine --replicas 3 --voters 3 --max-moves 2 --json --from",

@@ -33,7 +33,7 @@ from placement.methods.options import Progress
 from placement.methods.registry import Method, run
 from tests import pmed, reference
 from tests.effort import examples
-from tests.strategies import ALL, NESTED, SIMPLE, Kind, problems
+from tests.strategies import ALL, NESTED, SIMPLE, problems
 
 
 def agrees_with_reference(problem: Problem) -> None:
@@ -59,56 +59,35 @@ def test_agrees_with_the_reference(problem: Problem) -> None:
     agrees_with_reference(problem)
 
 
-@given(problems(kinds=SIMPLE, max_sites=6, max_kinds=2))
-def test_agrees_with_the_reference_where_bounds_are_exact(problem: Problem) -> None:
-    agrees_with_reference(problem)
+DRAWN = {
+    "bounds that are exact": problems(kinds=SIMPLE, max_sites=6, max_kinds=2),
+    "many rules": problems(
+        kinds=NESTED | {"range", "replica_caps"}, min_sites=4, max_sites=6, max_kinds=6
+    ),
+    "any rules": problems(kinds=ALL, min_sites=3, max_sites=6),
+    # a later block may hold the first of the configurations that tie
+    "ties": problems(kinds={"nested_caps", "range"}, min_sites=4, max_sites=6, styles=["ties"]),
+    # in tenths of a ms equal scores differ in the last bits, and the first must still win
+    "ties up to rounding": problems(
+        kinds={"range", "forbidden"}, min_sites=4, max_sites=6, styles=["tenths"]
+    ),
+    # each of these can make the closest replicas the wrong voters
+    **{
+        kind: problems(kinds={kind}, min_sites=4, max_sites=6, min_kinds=1, writes=True)
+        for kind in ("varying_rtt", "non_voters", "pinned_voters", "leader", "survive")
+    },
+}
 
 
-@given(problems(kinds=NESTED | {"range", "replica_caps"}, min_sites=4, max_sites=6, max_kinds=6))
-def test_agrees_with_the_reference_under_many_rules(problem: Problem) -> None:
-    agrees_with_reference(problem)
-
-
-@given(problems(kinds=ALL, min_sites=3, max_sites=6), st.integers(1, 25))
-def test_agrees_with_the_reference_in_small_blocks(problem: Problem, block: int) -> None:
+@pytest.mark.parametrize("kind", DRAWN)
+@given(data=st.data(), block=st.integers(1, 25))
+def test_agrees_with_the_reference_in_small_blocks(
+    kind: str, data: st.DataObject, block: int
+) -> None:
     """Ties and incumbents must survive the passage from one block to the next."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replica_sets, "BLOCK", block)
-        agrees_with_reference(problem)
-
-
-@pytest.mark.parametrize(
-    "kind", ["varying_rtt", "non_voters", "pinned_voters", "leader", "survive"]
-)
-@given(data=st.data(), block=st.integers(1, 25))
-def test_bounds_that_are_not_exact_are_refined(kind: Kind, data: st.DataObject, block: int) -> None:
-    """Each of these can make the closest replicas the wrong voters."""
-    drawn = problems(kinds={kind}, min_sites=4, max_sites=6, min_kinds=1, writes=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replica_sets, "BLOCK", block)
-        agrees_with_reference(data.draw(drawn))
-
-
-@given(
-    problems(kinds={"nested_caps", "range"}, min_sites=4, max_sites=6, styles=["ties"]),
-    st.integers(1, 25),
-)
-def test_ties_between_refined_bounds(problem: Problem, block: int) -> None:
-    """A later block may hold the first of the configurations that tie."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replica_sets, "BLOCK", block)
-        agrees_with_reference(problem)
-
-
-@given(
-    problems(kinds={"range", "forbidden"}, min_sites=4, max_sites=6, styles=["tenths"]),
-    st.integers(1, 25),
-)
-def test_ties_up_to_rounding_are_ties(problem: Problem, block: int) -> None:
-    """In tenths of a ms equal scores differ in the last bits, and the first must still win."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replica_sets, "BLOCK", block)
-        agrees_with_reference(problem)
+        agrees_with_reference(data.draw(DRAWN[kind]))
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Sparse frames of the compiled kernel, and open parts of trees: the same optima, one proof."""
+"""Sparse frames, open parts of trees and arrays that do not fit: optima, proofs, refusals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.status import Status
 from tests.effort import examples
 from tests.exact.rational import Checker
+from tests.exact.test_engine import spread_out
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
@@ -170,3 +171,72 @@ def test_what_was_recorded_last_of_a_part_counts():
     log = np.array([7, 1, 6, 9, 7, 9, 3, 0, 7, 1, 4, 2, 6, 10, 3, 0, 7, 10, 2, 0, 0.5], dtype=float)
     events = LeaderEvents.decode_trees(log, [1, 2], 1)[1].to_json()["events"]
     assert events == [["branch", 2], ["close", [0.5]], ["enumerate"]]
+
+
+SITES, CLIENTS = 6, 4
+
+
+def columns(leaders: list[int], rows: tuple[int, ...]) -> list[bytearray]:
+    """Leaders and zeros, an array per number of bytes in a row; a bytearray knows who holds it."""
+    return [bytearray(np.array(leaders, dtype=np.int32).tobytes())] + [
+        bytearray(row * len(leaders)) for row in rows
+    ]
+
+
+def call(verb: str, arrays: list[bytearray]) -> int:
+    import formulations.exact._kernel as compiled
+
+    core = spread_out(SITES, CLIENTS, seed=1, size=3, voters=2)
+    context = open_kernel(core, "compiled").context
+    if verb == "quick_bounds":
+        return compiled.quick_bounds(context, *arrays, 1e12, 60.0)
+    return compiled.bound_roots(context, *arrays, 5, 1, len(arrays[0]) // 4, 1e12, 60.0)
+
+
+ROWS = {"bound_roots": (8 * CLIENTS, 1, 8, 8), "quick_bounds": (8 * CLIENTS, 8)}
+each_verb = pytest.mark.parametrize("verb", ROWS)
+
+
+def assert_released(arrays: list[bytearray]) -> None:
+    for array in arrays:
+        array.append(0)  # BufferError while anyone holds it
+
+
+@each_verb
+def test_fitting_arrays_are_filled_and_released(verb):
+    arrays = columns([0, 3], ROWS[verb])
+    assert call(verb, arrays) == 2
+    bounds = np.frombuffer(bytes(arrays[-1 if verb == "quick_bounds" else 3]), dtype=float)
+    assert (bounds > 0).all()
+    assert_released(arrays)
+
+
+@each_verb
+@pytest.mark.parametrize("change", [-1, 1])
+def test_every_array_must_fit(verb, change):
+    for wrong in range(len(ROWS[verb]) + 1):
+        arrays = columns([0, 3], ROWS[verb])
+        if change < 0:
+            del arrays[wrong][-1]
+        else:
+            arrays[wrong].append(0)
+        with pytest.raises(ValueError, match="do not fit"):
+            call(verb, arrays)
+        assert_released(arrays)
+
+
+@each_verb
+@pytest.mark.parametrize("leader", [-2, SITES])
+def test_leaders_must_exist(verb, leader):
+    arrays = columns([0, leader], ROWS[verb])
+    with pytest.raises(ValueError, match="do not fit"):
+        call(verb, arrays)
+    assert_released(arrays)
+
+
+@each_verb
+def test_results_must_be_writable(verb):
+    arrays = columns([0, 3], ROWS[verb])
+    with pytest.raises(BufferError):
+        call(verb, [*arrays[:-1], bytes(arrays[-1])])
+    assert_released(arrays)

@@ -155,3 +155,26 @@ def equals_enumeration(core: ReducedProblem, kernel: str, seed: int) -> None:
     value = np.inf if found.configuration is None else core.score(found.configuration)
     assert value == pytest.approx(best, rel=1e-9), seed
     assert found.proven <= best * (1 + 1e-9), seed
+
+
+def drawn(nodes: int, replicas: int, seed: int) -> ReducedProblem:
+    """Whole distances along a random network, where the relaxation leaves a gap."""
+    rng = np.random.default_rng(seed)
+    distance = np.full((nodes, nodes), np.inf)
+    for i in range(1, nodes):
+        j = int(rng.integers(i))
+        distance[i, j] = distance[j, i] = rng.integers(1, 101)
+    for _ in range(nodes * nodes // 50):
+        i, j = rng.integers(nodes, size=2)
+        distance[i, j] = distance[j, i] = rng.integers(1, 101)
+    np.fill_diagonal(distance, 0)
+    for k in range(nodes):
+        np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+    zero = np.zeros(nodes)
+    return ReducedProblem.of_arrays(
+        distance,
+        np.zeros((nodes, nodes)),
+        (np.ones(nodes), zero, zero, 0.0),
+        replicas=(replicas, replicas),
+        voters=1,
+    )

@@ -1,4 +1,4 @@
-"""The program says exactly what the problem says, configuration by configuration."""
+"""The program says exactly what the problem says; the method around it, and its recipes."""
 
 import itertools
 import math
@@ -8,15 +8,28 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from formulations.milp import cutting_rounds as search_module
+from formulations.milp import find_start as start_module
+from formulations.milp.lp_strength import strength
 from formulations.milp.program_data import leader_bounds, program_data, reduce_terms, static_bound
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Nearest, Recipe
-from placement import Configuration, Instance, Operation, Problem, solve
-from placement.feasibility.feasible_plans import reasons_infeasible, violations
+from placement import (
+    Configuration,
+    InputError,
+    Instance,
+    Operation,
+    Prices,
+    Problem,
+    SolverError,
+    Status,
+    solve,
+)
+from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.effort import examples
-from tests.milp.worlds import sphere
+from tests.milp.worlds import hopeless, sphere, with_prices
 from tests.strategies import problems
 
 RECIPES = st.sampled_from(list(Recipe))
@@ -196,3 +209,236 @@ def test_forbidding_cuts_off_supersets_only():
     assert not allowed(0, [0, 1, 4])
     assert allowed(1, [0, 1])
     assert allowed(0, [0, 2])
+
+
+@settings(max_examples=examples(20))
+@given(problems(min_sites=3))
+def test_a_bad_start_hides_no_pruning_error(problem):
+    """Start from the worst configuration at hand: cutoffs are then far from the optimum."""
+    truth = solve(problem, "exhaustive")
+    assume(truth.found)
+    rng = np.random.default_rng(0)
+    size = len(problem.instance.sites)
+    tries = [find_feasible(problem, rng.permutation(size).tolist()) for _ in range(5)]
+    worst = max(tries, key=lambda c: objective_value(problem, c))
+    plan = solve(problem, "milp", start=worst)
+    assert plan.status is Status.OPTIMAL
+    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
+
+
+@settings(max_examples=examples(30))
+@given(
+    problems(min_sites=3, kinds={"quorum", "pinned", "crossing", "varying_rtt"}),
+    st.sampled_from([1e-9, 1e-3, 1e6, 1e12]),
+)
+def test_scale_of_the_counts_changes_nothing(problem, factor):
+    """From fractions of an operation to 10^14 of them."""
+    instance = problem.instance.replace(counts=problem.instance.counts * factor)
+    plan = solve(problem, "milp", settings={"start": "none"})
+    scaled = solve(problem.replace(instance=instance), "milp", settings={"start": "none"})
+    assert scaled.status == plan.status
+    if plan.found:
+        assert math.isclose(scaled.objective, plan.objective * factor, rel_tol=1e-9)
+
+
+@settings(max_examples=examples(20))
+@given(problems(min_sites=3, kinds={"quorum", "pinned", "range"}), st.integers(0, 2**32 - 1))
+def test_clients_of_very_different_size(problem, seed):
+    """Client loads spread over twelve orders of magnitude, against exhaustive search."""
+    spread = 10.0 ** np.random.default_rng(seed).integers(-6, 7, len(problem.instance.clients))
+    counts = problem.instance.counts * spread[:, np.newaxis]
+    problem = problem.replace(instance=problem.instance.replace(counts=counts))
+    truth = solve(problem, "exhaustive")
+    plan = solve(problem, "milp", settings={"start": "none"})
+    assert plan.status == truth.status
+    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9) or not truth.found
+
+
+def test_statistics():
+    """Build and solve time apart, size, nodes, and where the start came from."""
+    plan = solve(Problem(sphere(8), replicas=3, voters=3), "milp")
+    for name in ("build_seconds", "solve_seconds", "start_seconds"):
+        assert plan.stats[name] > 0
+    for name in ("variables", "binaries", "rows", "nonzeros", "programs", "relaxations"):
+        assert plan.stats[name] >= 1
+    assert plan.stats["recipe"] == "per-client"
+    assert plan.stats["start"] == "local-search"
+    assert plan.status is Status.OPTIMAL
+
+
+def test_nothing_to_wait_for():
+    """A plan that costs nothing is optimal without a solver: no term of Eq. 1 is negative."""
+    world = sphere(4)
+    problem = Problem(
+        world.replace(client_rtt=np.zeros((4, 4)), site_rtt=np.zeros((4, 4))), replicas=2, voters=1
+    )
+    plan = solve(problem, "milp")
+    assert (plan.status, plan.objective, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("leaders", ["together", "apart"])
+def test_same_seed_same_plan(leaders):
+    """Deterministic for a seed and one thread."""
+    problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
+    plans = [solve(problem, "milp", seed=7, settings={"leaders": leaders}) for _ in range(2)]
+    assert plans[0].configuration == plans[1].configuration
+    assert plans[0].bound == plans[1].bound
+    counts = [
+        {name: n for name, n in plan.stats.items() if not name.endswith("seconds")}
+        for plan in plans
+    ]
+    assert counts[0] == counts[1]
+
+
+def test_several_threads():
+    """Another number of threads after another: same optimum."""
+    problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
+    values = [solve(problem, "milp", threads=n).objective for n in (1, 2, 1)]
+    assert max(values) == pytest.approx(min(values), rel=1e-12)
+
+
+def test_unknown_recipe():
+    """Recipes are a closed set."""
+    with pytest.raises(InputError, match="recipe"):
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings={"recipe": "hull"})
+
+
+@pytest.mark.parametrize("excess", [2e-9, 1e-8, 3e-7])
+def test_over_budget_within_the_solvers_tolerance(excess):
+    """HiGHS holds rows to 1e-6; a plan that is dearer than the budget by less is not accepted."""
+    world = sphere(6, seed=4)
+    price = np.full(6, 1.0)
+    best = solve(Problem(world, replicas=3, voters=1), "exhaustive")
+    price[list(best.configuration.replicas)] = 2.0
+    problem = Problem(
+        world.replace(prices=Prices(price)), replicas=3, voters=1, budget=6.0 * (1 - excess)
+    )
+    truth = solve(problem, "exhaustive")
+    assert truth.configuration.replicas != best.configuration.replicas
+    plan = solve(problem, "milp", settings={"start": "none", "reduce": False})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+def test_transfer_prices_depend_on_the_leader():
+    """The budget binds through the leader: the cheapest leader is not the fastest."""
+    problem = Problem(with_prices(sphere(6)), replicas=3, voters=3, cost_weight=1e4)
+    free = solve(problem, "milp")
+    costs = sorted({round(free.cost * f, 6) for f in (1.0, 0.95, 0.9, 0.8)})
+    for budget in costs:
+        asked = problem.replace(budget=budget)
+        truth = solve(asked, "exhaustive")
+        plan = solve(asked, "milp", settings={"start": "none"})
+        assert plan.status == truth.status
+        if truth.found:
+            assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+def test_without_any_start():
+    """No heuristic, no feasibility search: HiGHS finds the first configuration itself."""
+    problem = Problem(sphere(8, seed=1), replicas=4, voters=3, quorum=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start_module, "HEURISTICS", ())
+        patch.setattr(start_module, "find_feasible", hopeless)
+        plan = solve(problem, "milp")
+    assert plan.stats["start"] == "none found"
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(solve(problem, "exhaustive").objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_one_site(recipe):
+    """One site, one client: there is nothing to choose."""
+    plan = solve(
+        Problem(sphere(1), replicas=1, voters=1), "milp", settings={"recipe": recipe.value}
+    )
+    assert plan.status is Status.OPTIMAL
+    assert plan.replicas == plan.voters == (plan.leader,) == ("s0",)
+
+
+def test_auto_prefers_flows_per_client_while_they_fit(monkeypatch):
+    """The recipe taken is named in the statistics; both give the optimum."""
+    problem = Problem(sphere(8), replicas=3, voters=3)
+    strong = solve(problem, "milp")
+    monkeypatch.setattr(search_module, "_MOST_FLOWS", 10)
+    small = solve(problem, "milp")
+    assert (strong.stats["recipe"], small.stats["recipe"]) == ("per-client", "chain")
+    assert strong.objective == small.objective
+
+
+def test_a_broken_heuristic_costs_a_start_only(monkeypatch):
+    """A heuristic whose plan breaks the problem is named in a note; the optimum is still found."""
+    real = start_module.run_method
+
+    def broken(method, problem, options):
+        if method.name == "local-search":
+            raise SolverError("returned a configuration that breaks the problem")
+        return real(method, problem, options)
+
+    monkeypatch.setattr(start_module, "run_method", broken)
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    plan = solve(problem, "milp")
+    assert plan.objective == solve(problem, "exhaustive").objective
+    assert plan.stats["start"] == "best-of"
+    assert any("local-search" in note for note in plan.notes)
+
+
+STRONGER = [
+    (Recipe.PER_CLIENT, Recipe.PER_LEADER),
+    (Recipe.PER_LEADER, Recipe.CHAIN),
+    (Recipe.CHAIN, Recipe.TEXTBOOK),
+    (Recipe.CHAIN, Recipe.ROJESKI_REVELLE),
+    (Recipe.CHAIN, Recipe.PAIRWISE),
+]
+"""(a, b): the LP bound of a is at least that of b, as derived in formulations.milp.recipes."""
+
+
+@settings(max_examples=examples(25))
+@given(problems())
+def test_order_of_strength(problem):
+    """LP bounds are ordered as derived, and none exceeds the optimum."""
+    assume(not reasons_infeasible(problem))
+    best = solve(problem, "exhaustive")
+    bound = {recipe: strength(problem, recipe).bound for recipe in Recipe}
+    allowance = 1e-6 * (1 + abs(best.objective if best.found else 0))
+    for strong, weak in STRONGER:
+        if math.isfinite(bound[strong]):
+            assert bound[strong] >= bound[weak] - allowance
+    if best.found:
+        assert all(value <= best.objective + allowance for value in bound.values())
+
+
+MIXES = {
+    "transactions": (0.3, 0.3, 0.2, 0.15, 0.05),
+    "bounded reads": (0.1, 0.8, 0.05, 0.03, 0.02),
+}
+
+# LP bound over optimum, and columns, rows and non-zeros, of ten sites on a globe, |R| = 6, |V| = 5.
+RECORDED: dict[tuple[str, Recipe], tuple[float, int, int, int]] = {
+    ("transactions", Recipe.CHAIN): (0.8058896, 220, 303, 1150),
+    ("transactions", Recipe.TEXTBOOK): (0.8001287, 240, 198, 1040),
+    ("transactions", Recipe.PER_CLIENT): (0.9999797, 620, 528, 2160),
+    ("transactions", Recipe.PER_LEADER): (0.8120332, 320, 423, 1570),
+    ("transactions", Recipe.ROJESKI_REVELLE): (0.8058896, 230, 238, 1010),
+    ("transactions", Recipe.PAIRWISE): (0.8058896, 230, 263, 1010),
+    ("transactions", Recipe.MEMBERSHIP): (0.5810514, 271, 288, 998),
+    ("bounded reads", Recipe.CHAIN): (0.2929545, 220, 321, 1196),
+    ("bounded reads", Recipe.TEXTBOOK): (0.2860515, 240, 211, 1076),
+    ("bounded reads", Recipe.PER_CLIENT): (0.9965406, 620, 541, 2186),
+    ("bounded reads", Recipe.PER_LEADER): (0.3000556, 320, 441, 1616),
+    ("bounded reads", Recipe.ROJESKI_REVELLE): (0.2929545, 230, 251, 1046),
+    ("bounded reads", Recipe.PAIRWISE): (0.2929545, 230, 305, 1094),
+    ("bounded reads", Recipe.MEMBERSHIP): (0.2298170, 271, 301, 1024),
+}
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_recorded_strength(mix, recipe):
+    """LP bound and size of every recipe on one world; a change here is a change of the model."""
+    problem = Problem(sphere(10, seed=3, mix=MIXES[mix]), replicas=6, voters=5)
+    best = solve(problem, "exhaustive")
+    measured = strength(problem, recipe)
+    ratio, *size = RECORDED[mix, recipe]
+    assert measured.bound / best.objective == pytest.approx(ratio, rel=1e-6)
+    assert [measured.variables, measured.rows, measured.nonzeros] == size
