@@ -86,7 +86,7 @@ ROOMS = {
     "tests/overtime": 3913,
     "tests/proof": 2534,
     "tests/protocols": 2342,
-    "tests/quorumstore": 2219,
+    "tests/quorumstore": 2339,
     "tests/report": 981,
     "tests/tail": 1044,
     "tests/workloads": 963,
