@@ -46,7 +46,6 @@ from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import (
     RESULTS,
     Row,
-    add_results,
     read_json,
     save_json,
     save_rows,
@@ -418,7 +417,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
     )
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
-    add_results(parser)
+    add_folder(parser, "results", RESULTS)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -32,11 +32,11 @@ from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
 from benchmarks.commit_paths.report import fit, read_results, report
 from benchmarks.commit_paths.systems import SYSTEMS, System
 from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import (
     RESULTS,
     Row,
-    add_results,
     read_json,
     read_rows,
     save_json,
@@ -269,7 +269,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fit", action="store_true", help="measure nothing, write the constants of the table"
     )
-    add_results(parser)
+    add_folder(parser, "results", RESULTS)
     parser.add_argument("--again", action="store_true", help="measure what was measured before too")
 
 

@@ -21,7 +21,6 @@ from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.result_files import (
     RESULTS,
     Row,
-    add_results,
     read_json,
     read_rows,
     save_csv,
@@ -101,7 +100,7 @@ class Experiments:
             parser.add_argument(
                 "--resume", action="store_true", help="keep the rows that the file has"
             )
-        add_results(parser)
+        add_folder(parser, "results", RESULTS)
 
     def run(self, options: argparse.Namespace) -> int:
         """Run the parts asked for; return the exit code. Ctrl-C keeps the rows so far."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -22,33 +21,6 @@ Row: TypeAlias = dict[str, Any]
 
 RESULTS = ROOT / "benchmarks" / "results"
 """Folder of the committed results."""
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--results DIR``: the folder into which a study writes its files.
-
-    The folder is checked before the study begins: a wrong one costs no measurement. A folder that
-    does not exist is made when the first file is written.
-
-    Parameters
-    ----------
-    parser
-        Parser of the study.
-    """
-
-    def named(text: str) -> Path:
-        path = Path(text)
-        if path.exists() and not path.is_dir():
-            raise argparse.ArgumentTypeError(f"{text} is a file: expected a folder")
-        return path
-
-    parser.add_argument(
-        "--results",
-        type=named,
-        default=RESULTS,
-        metavar="DIR",
-        help="folder for the files of results (default: benchmarks/results)",
-    )
 
 
 def read_rows(path: Path) -> list[Row]:
