@@ -12,6 +12,7 @@ with CP-SAT: the set has no plan, and without any one of its members there is on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -160,6 +161,9 @@ def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Co
     At most two feasibility searches per constraint. Which minimal set is found, of several, depends
     on their order: the first in :func:`constraints_of` is given up first.
     """
+    with suppress(LimitError):
+        if (plan := find_feasible(problem)) is not None:
+            return (), True, plan
     everything = constraints_of(problem)
     guarded = _Guarded(problem, everything)
     core = _without_needless(guarded.core(), lambda kept: guarded.core(kept) is None)

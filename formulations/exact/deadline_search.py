@@ -130,7 +130,7 @@ class DeadlineSearch(MeasuresSearch):
             if not block:
                 continue
             late.prepare(block, deadline)
-            floors = {ell: self._floor(self._minimised(ell), ell) for ell in block}
+            floors = {ell: self._floor(self._functions(ell)[-1], ell) for ell in block}
             for ell in sorted(block, key=floors.__getitem__):
                 *limits, minimised = self._functions(ell)
                 if any(self._floor(one, ell) > self._above(one) for one in limits):
@@ -140,9 +140,11 @@ class DeadlineSearch(MeasuresSearch):
                 if floors[ell] > allowed:
                     self._rule_out(ell)
                     continue
-                found = self._ask(ell)
-                if found is not None:
-                    return found
+                before = self.best
+                while not self._tree(ell):  # with more and more rows
+                    self._in_time()
+                if self.best is not before:
+                    return self.best
                 self.least[ell] = deadline + 1
         return None
 
@@ -152,27 +154,6 @@ class DeadlineSearch(MeasuresSearch):
         self.least[leader] = self.deadline + 1
         if self.records is not None:
             self.records.pop(leader, None)
-
-    def _ask(self, leader: int) -> Configuration | None:
-        """Return a plan of a leader that keeps the deadline, or rule it out."""
-        self._in_time()
-        self._costs.clear()
-        numbered, entered = self._numbered(leader), False
-
-        def leaf(replicas: list[int]) -> Configuration | None:
-            nonlocal entered
-            kept = list(self._promising(leader, numbered, replicas))
-            for one, _ in kept:
-                if self.accept(one):
-                    return one
-            if kept and self._enter(leader, kept[0][0]):
-                entered = True
-                return kept[0][0]
-            self._note_undecided(kept)
-            return None
-
-        found = self._search(leader, numbered, leaf)
-        return self._ask(leader) if entered else found
 
     @property
     def stop(self) -> float:

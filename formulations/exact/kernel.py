@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,7 +112,8 @@ FamilyArrays = tuple[int, int, npt.NDArray[np.int32]]
 """Number of blocks, least number of distinct ones, and the numbers by site and by block."""
 
 
-def family_arrays(families: Sequence[SiteFamily]) -> tuple[FamilyArrays, ...]:
+@lru_cache(maxsize=16)
+def family_arrays(families: tuple[SiteFamily, ...]) -> tuple[FamilyArrays, ...]:
     """Return families of rules as the compiled kernels take them (``python/read_families.h``)."""
     return tuple(
         (

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +51,7 @@ class VoterOrder:
     ordered: bool
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, late: LateOperations, leader: int) -> VoterOrder:
         """Order the sites around a leader."""
         able = np.nonzero(late.problem.rules.may_vote)[0]

@@ -24,7 +24,8 @@ tree branches on the client with the fewest such sites; where there is one, it i
 where there is none, the part is closed (``csrc/scenarios/threshold_tree.c``).
 
 The search begins with the plan of least mean latency without limits, whose proof is a proof of the
-question where the plan keeps the limits and the mean is minimised.
+question where the plan keeps the limits and the mean is minimised. At the root of each tree swaps
+lead from the sites that the bound selects towards the limits (``csrc/scenarios/late.c``).
 
 Certificates are what the compiled search recorded, as a document: the format, and what a checker
 makes of it, stands in :mod:`placement.proof.measures_proof`; how records become events, in
@@ -39,6 +40,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -59,11 +61,12 @@ from formulations.exact.threshold_search import (
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
-from placement.feasibility.feasible_plans import neighbours, violations
+from placement.feasibility.feasible_plans import violations
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
-from placement.measures.rows import ClientRows, Row, row_values
+from placement.measures.rows import ClientRows, Row, mean_costs, row_values
 from placement.measures.scenarios import Function, counted_clients, functions
+from placement.measures.values import focused, losses_of
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
@@ -75,105 +78,6 @@ from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Status, Termination, end_early, relative_gap
 from placement.tail.late_operations import LateOperations
-
-
-def _affordable_set(
-    rules: Rules, leader: int, limits: Sequence[Scenario], minimised: Sequence[Scenario]
-) -> list[int] | None:
-    """Return replicas that are hard to improve by one swap, and near or within the limits.
-
-    The first scenarios have thresholds. Caps and prices of votes are left out of account, and every
-    client is at its cheapest replica. None where the greedy choice keeps no limit of prices alone.
-    """
-    start = np.nonzero(rules.must_hold)[0].tolist()
-    chosen = [*dict.fromkeys([*start, leader])]
-    fixed = len(chosen)
-    search = _Trials(rules, limits, minimised)
-    while len(chosen) < rules.replicas_max:
-        more = max(0, rules.replicas_min - len(chosen) - 1)
-        values = search.values(chosen, more)
-        site = int(values.argmin())
-        if math.isinf(values[site]):
-            break
-        if len(chosen) >= rules.replicas_min and values[site] >= search.value(chosen):
-            break
-        chosen.append(site)
-    if len(chosen) < rules.replicas_min:
-        return None
-    best = search.value(chosen)
-    for _ in range(tuning.AFFORDABLE_SWAPS):
-        swaps = []
-        for out in range(fixed, len(chosen)):
-            values = search.values(chosen[:out] + chosen[out + 1 :], 0)
-            swaps.append((float(values.min()), out, int(values.argmin())))
-        if not swaps or min(swaps)[0] >= best * (1 - 1e-12):
-            break
-        best, out, site = min(swaps)
-        chosen[out] = site
-    return sorted(chosen)
-
-
-class _Trials:
-    """Worth of a set of replicas and one more, by site: what is minimised, and any excess."""
-
-    def __init__(
-        self, rules: Rules, limits: Sequence[Scenario], minimised: Sequence[Scenario]
-    ) -> None:
-        self.may_hold, self.minimised = rules.may_hold, minimised
-        self.strict = [one for one in limits if one.costs is None]
-        self.limits = [one for one in limits if one.costs is not None]
-
-    def values(self, chosen: list[int], more: int) -> FloatArray:
-        """Worth of `chosen` and each site; infinite where so many `more` are too expensive."""
-        open_sites = self.may_hold.copy()
-        open_sites[chosen] = False
-        worth = self._worth(chosen)
-        for one in self.strict:
-            assert one.prices is not None
-            spare = np.sort(one.prices[open_sites])[:more].sum()
-            worth[self._x(one, chosen) + spare > one.threshold] = np.inf
-        return np.where(open_sites, worth, np.inf)
-
-    def value(self, chosen: list[int]) -> float:
-        """Worth of `chosen`."""
-        return float(self._worth(chosen[:-1])[chosen[-1]])
-
-    def _worth(self, chosen: list[int]) -> FloatArray:
-        """Return the largest X that is minimised, and a large multiple of all excess."""
-        rows = [self._x(one, chosen) / one.scale for one in self.minimised]
-        worth = np.maximum.reduce(rows) if rows else np.zeros(len(self.may_hold))
-        for one in self.limits:
-            excess = np.maximum(0.0, self._x(one, chosen) - one.threshold)
-            worth = worth + tuning.LIMIT_EXCESS * excess / one.scale
-        return worth
-
-    def _x(self, one: Scenario, chosen: list[int]) -> FloatArray:
-        """X of `chosen` and each site, without prices of votes."""
-        values = np.full(len(self.may_hold), one.constant)
-        if one.costs is not None:
-            near = one.costs[chosen].min(axis=0) if chosen else np.inf
-            values += np.minimum(one.costs, near).sum(axis=1)
-        if one.prices is not None:
-            values += one.prices + one.prices[chosen].sum()
-        if isinstance(one.voters, QuorumWait):
-            values += _wait_with_each(one.voters, chosen, len(values))
-        return values
-
-
-def _wait_with_each(voters: QuorumWait, chosen: list[int], sites: int) -> FloatArray:
-    """Return the wait for a quorum of some sites and each site; where too few, less if near."""
-    waits, place = np.full(sites, np.inf), voters.place
-    waits[voters.sites] = voters.waits
-    known = np.append(np.sort(waits[chosen]), [np.inf] * (place + 1))
-    least = float(known[place - 1]) if place else 0.0
-    if not place:
-        return np.full(sites, known[0])
-    if math.isfinite(known[place]):
-        return np.asarray(np.clip(waits, least, known[place]))
-    if math.isfinite(least):
-        return np.where(np.isinf(waits), 1e3 * least + 1.0, waits)
-    return np.zeros(sites)
-
 
 CLAIMED_LESS = 9e-10
 """Share of the best value by which the bound is below it."""
@@ -187,8 +91,10 @@ _ABOVE = 1e-10
 _SLACK = 1e-9
 """Share of late operations within which rounding and the evaluator's tolerance lie."""
 
+_ABOVE_ZERO = 1e-300  # of limits of 0: it stays above 0 when it is scaled
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS  # what a certificate leaves unclaimed, for rounding
 _BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
+_AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
 _KNOWN_VOTERS = 4096  # leaders and deadlines whose voters are remembered
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
@@ -329,12 +235,11 @@ class MeasuresSearch:
         self.rank: IntArray = np.argsort(self._orders, axis=1, kind="stable").T
         self._rules: dict[int, Rules] = {}
         self._costs: dict[int, tuple[FloatArray, FloatArray]] = {}  # by the array that is counted
-        self._voter_orders: dict[tuple[LateOperations, int], VoterOrder] = {}
         self._waiting: list[int] = []  # their late operations are not worked out
         self._in_time_at: dict[tuple[object, ...], bool] = {}
         self._voters: dict[tuple[object, ...], LateVoters] = {}
-        self._known: dict[tuple[int, int | None], tuple[Function, ...]] = {}
-        self._usable: tuple[int, BoolArray] | None = None
+        self._known: tuple[tuple[int, int | None], tuple[Function, ...]] | None = None
+        self._latency_floors: dict[Measure, FloatArray] = {}
         self._started = time.perf_counter()
         if self.options.settings["certificate"]:
             self.records = {}
@@ -345,7 +250,7 @@ class MeasuresSearch:
         open_leaders = self.floors is None or self.floors
         if self.records is None or open_leaders:
             return None
-        minimised = self._minimised(int(np.argmax(self.problem.rules.may_lead)))
+        minimised = self._functions(int(np.argmax(self.problem.rules.may_lead)))[-1]
         slack = _CLAIM_SLACK * abs(self.value) * minimised.scale if self.best is not None else 0.0
         if minimised.bins:
             slack = rounding_of_tables(minimised.bins, len(self.clients))
@@ -377,7 +282,6 @@ class MeasuresSearch:
             self._in_time()
             leaders = self._leaders()
             self.floors = floors = {leader: max(floor, self.floor) for leader, floor in leaders}
-            self._propose(leaders)
             for leader, floor in leaders:
                 if floor < self.threshold and self._keeps_limits(leader):
                     while not self._tree(leader):  # with more and more rows
@@ -408,17 +312,21 @@ class MeasuresSearch:
     # --- plans ------------------------------------------------------------------------------
 
     def accept(self, *configurations: Configuration) -> bool:
-        """Keep the best of some configurations that obey everything if it is the best so far.
+        """Keep the best of some configurations that obey the rules if it is the best so far.
 
         They are evaluated in the order of bounds that are quick to tell, as long as these are low.
         """
         quick, better = self._quick(configurations), False
+        asked, known = self.problem.objective, False  # the quick bounds are values
+        if isinstance(asked, MeasureQuestion) and math.isinf(self.ties):
+            known = not any(one.kind.of_distributions for one in asked.measures)
         for place in np.argsort(quick, kind="stable").tolist():
             if quick[place] >= self.value:
                 break
-            (value,) = self._values([configurations[place]])
-            if value < self.value and not violations(self.problem, configurations[place]):
-                self.value, self.best, better = float(value), configurations[place], True
+            value = quick[place] if known else self._values([configurations[place]])[0]
+            one = configurations[place]
+            if value < self.value and not any(x.broken(one) for x in self.problem.limits):
+                self.value, self.best, better = float(value), one, True
         return better
 
     def _quick(self, configurations: Sequence[Configuration]) -> FloatArray:
@@ -445,38 +353,8 @@ class MeasuresSearch:
     def accept_known(self) -> None:
         """Keep the better of the start and of the present configuration, where they obey all."""
         for start in (self.options.start, self.problem.present):
-            if start is not None:
+            if start is not None and not violations(self.problem, start):
                 self.accept(start)
-
-    def _propose(self, leaders: list[tuple[int, float]]) -> None:
-        """Find a first plan: near what runs, else a greedy one and swaps for promising leaders."""
-        if self.problem.moves is not None and self.best is not None:
-            self._descend()
-            return
-        for leader, floor in leaders[: tuning.LIMIT_LEADERS]:
-            self._in_time()
-            if floor < self.threshold and self._keeps_limits(leader):
-                numbered = self._numbered(leader)
-                normal = [one for one in numbered if one.scenario.lost is None]
-                limits = [one.scenario for one in normal if not one.falls]
-                minimised = [one.scenario for one in normal if one.falls]
-                found = _affordable_set(self._affordable(leader), leader, limits, minimised)
-                if found is not None:
-                    self.accept(*self._kept(leader, found))
-
-    def _descend(self) -> None:
-        """Take the best single change to the best plan until none improves it."""
-        for _ in range(tuning.LIMIT_DESCENT_STEPS):
-            before = self.best
-            assert before is not None
-            self._in_time()
-            around = list(neighbours(self.problem, before))
-            values = self._values(around)
-            for place in np.argsort(values, kind="stable").tolist():
-                if values[place] >= self.value or self.accept(around[place]):
-                    break
-            if self.best is before:
-                return
 
     def _kept(self, leader: int, replicas: list[int]) -> Iterator[Configuration]:
         """Yield the configurations of a set of replicas, the best voters of each cost first."""
@@ -491,8 +369,8 @@ class MeasuresSearch:
                 and row.lost is None
                 and (row.late is None or self._late(row).ordered)
                 for one in self._functions(leader)
-                for row in one.rows
                 if not one.lazy
+                for row in one.rows
             ):
                 return  # the closest voters are the best
         able = [r for r in replicas if rules.may_vote[r] and r != leader]
@@ -520,24 +398,15 @@ class MeasuresSearch:
     def _functions(self, leader: int) -> tuple[Function, ...]:
         """Return the limits under a leader, and last what is minimised."""
         key = leader, self.deadline
-        if key not in self._known:
-            asked = self.problem.objective
-            alone = isinstance(asked, MeasureQuestion) and any(m.after for m in asked.measures)
-            if alone or (len(self._known) + 1) * self.rank.size > tuning.KNOWN_CELLS:
-                self._known.clear()  # of losses there are too many rows to keep
+        if self._known is None or self._known[0] != key:
             found = functions(self.problem, leader, ties=self.ties, deadline=self.deadline)
-            self._known[key] = found
-        return self._known[key]
+            self._known = key, found
+        return self._known[1]
 
     def _usable_sites(self, leader: int) -> BoolArray:
         """Return which sites may serve each client under a leader, shape (sites, clients)."""
-        if self._usable is None or self._usable[0] != leader:
-            may_hold = self.problem.rules.may_hold[:, np.newaxis]
-            self._usable = leader, may_hold & (self.rank <= self.rank[leader])
-        return self._usable[1]
-
-    def _minimised(self, leader: int) -> Function:
-        return self._functions(leader)[-1]
+        may_hold = self.problem.rules.may_hold[:, np.newaxis]
+        return np.asarray(may_hold & (self.rank <= self.rank[leader]))
 
     def _leaders(self) -> list[tuple[int, float]]:
         """Return the leaders with a least value each."""
@@ -545,7 +414,7 @@ class MeasuresSearch:
         for at, leader in enumerate(leaders):
             if at % _BLOCK == 0:
                 self._prepare(leaders[at : at + _BLOCK], minimised=True)
-            minimised = self._minimised(leader)
+            minimised = self._functions(leader)[-1]
             floor = self._floor(minimised, leader) / minimised.scale
             floors.append((floor - _ROUNDING * abs(floor), leader))
         self._waiting = [leader for _, leader in sorted(floors)]
@@ -585,29 +454,50 @@ class MeasuresSearch:
         """Return the X up to which the search keeps a limit."""
         if limit.bins:
             return limit.allowed + max(_SLACK, 2 * self._checked(limit))
-        return limit.allowed + _ABOVE * abs(limit.allowed) or math.ulp(0.0)
+        return limit.allowed + _ABOVE * abs(limit.allowed) or _ABOVE_ZERO
 
     def _floor(self, function: Function, leader: int) -> float:
         """Return the least X of the largest row: clients, prices and wait each at their least."""
-        if isinstance(function.rows, ClientRows):
-            return float(self._least_of_clients(function.rows).max(initial=0.0))
-        return max(
-            (
-                self._least(row, leader)
-                for row in function.rows
-                if row.lost is None or math.isinf(row.constant)
-            ),
-            default=0.0,
-        )
+        measure = function.measure
+        if measure is None or measure.kind not in {MeasureKind.MEAN, MeasureKind.SLOWEST}:
+            found = (row for row in function.rows if row.lost is None or math.isinf(row.constant))
+            return max((self._least(row, leader) for row in found), default=0.0)
+        if measure not in self._latency_floors:
+            self._latency_floors[measure] = self._floors_of(measure)
+        return float(self._latency_floors[measure][leader])
 
-    def _least_of_clients(self, rows: ClientRows) -> FloatArray:
-        """Return the least X of each row: its client at the best site, and the closest quorum."""
-        rules, intervals = self.problem.rules, rows.waits.shape[1]
-        assert intervals == 1  # see beyond_trees
-        usable = self._usable_sites(rows.leader)
-        least = np.zeros(rows.costs.shape[1])
-        least[self.clients] = np.where(usable, self.counted(rows.costs), math.inf).min(axis=0)
-        return rows.values(least, np.nonzero(rules.may_vote)[0].tolist(), rules.quorum)
+    def _floors_of(self, measure: Measure) -> FloatArray:
+        """Return the floor of a mean, or of the slowest client, under each leader."""
+        rules, floors = self.problem.rules, np.zeros(len(self.rank))
+        total: np.ufunc = np.add if measure.kind is MeasureKind.MEAN else np.maximum
+        size = max(1, _AT_ONCE // (self.rank.size + 1))
+        for block in (slice(at, at + size) for at in range(0, len(floors), size)):
+            floors[block] = total.reduce(self._least_by_client(measure, block), axis=1)
+        for loss in losses_of(self.problem, measure):
+            left = rules.may_vote & rules.may_hold
+            left[list(loss.sites)] = False
+            assert measure.after is not None
+            if not left.any():  # nobody can lead then
+                floors[slice(None) if measure.after.leader_moves else list(loss.sites)] = math.inf
+        return floors
+
+    def _least_by_client(self, measure: Measure, leaders: slice) -> FloatArray:
+        """Return the part of each client in a mean, or its own mean, at the least.
+
+        At its best site and with the closest quorum; shape (leaders, clients that count there).
+        """
+        demand = focused(self.problem, measure.operations, measure.clients).demand
+        rules, kept, costs = self.problem.rules, self.clients, mean_costs(demand, leaders)
+        (rtt,), (hop,), (counts,) = demand.client_rtt, demand.site_rtt, demand.counts
+        usable = rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leaders, np.newaxis])
+        waits = np.partition(hop[leaders, rules.may_vote], rules.quorum - 1)[:, rules.quorum - 1]
+        least = demand.direct[0] * rtt[:, leaders].T
+        least += counts @ demand.coefficients[:, 3] * waits[:, np.newaxis]
+        least[:, kept] += np.where(usable, costs[:, :, kept], math.inf).min(axis=1)
+        issued = counts.sum(axis=1)
+        if measure.kind is MeasureKind.MEAN:
+            return np.asarray(least)
+        return np.asarray(least[:, issued > 0] / issued[issued > 0])
 
     def _least(self, row: Row, leader: int) -> float:
         rules, least = self.problem.rules, row.constant
@@ -671,16 +561,21 @@ class MeasuresSearch:
             inside: Iterator[tuple[int, Row]] = enumerate(one.rows, number)
             if isinstance(one.rows, ClientRows):
                 if falls and not self.entered.intersection(last):
-                    self.entered.add(number + int(self._least_of_clients(one.rows).argmax()))
+                    able = np.nonzero(self.problem.rules.may_vote)[0].tolist()
+                    at_leader = one.rows.values(
+                        one.rows.costs[leader], able, self.problem.rules.quorum
+                    )
+                    self.entered.add(number + int(at_leader.argmax()))
                 binding = sorted(self.entered.intersection(last))
                 inside = zip(binding, [one.rows[k - number] for k in binding], strict=True)
             for at, row in inside:
+                size = 0.0 if row.prices is None else float(np.abs(row.prices).max())
                 if falls:
                     scale = max(allowed, 0.0)
                     scale = scale if math.isfinite(allowed) else self._least(row, leader)
-                    scale = scale if scale > 0 else max(_size(row), 1e-300)
+                    scale = scale if scale > 0 else max(size, 1e-300)
                 else:
-                    scale = max(allowed, _size(row), 1e-6 if one.bins else 0.0)
+                    scale = max(allowed, size, 1e-6 if one.bins else 0.0)
                     if row.costs is None:
                         scale *= tuning.LIMIT_SCALE
                 if one.bins and not alone:
@@ -734,14 +629,10 @@ class MeasuresSearch:
         most = rules.voters - 1 - taken
         fewest = min(most, rules.voters - 1 - gone)
         parts = tuple(self._late(one, most, fewest) for one in each)
-        costs = self._late_costs(row)
+        costs = self.counted(row.costs)
         if row.successors and len(each) < len(row.successors):
-            costs = np.minimum.reduce([self._late_costs(one) for one in each])
+            costs = np.minimum.reduce([self.counted(one.costs) for one in each])
         return Scenario(costs, 0.0, LateSuccessors(parts), threshold, scale, lost=lost)
-
-    def _late_costs(self, row: Row) -> FloatArray:
-        assert row.costs is not None
-        return self.counted(row.costs)
 
     def _can_lead(self, row: Row, threshold: float) -> bool:
         """Return whether few enough operations may be late with a leader, if nothing is lost."""
@@ -749,7 +640,7 @@ class MeasuresSearch:
         key = row.leader, row.late.deadline, threshold, id(row.late.intervals)
         if key not in self._in_time_at:
             rules, sites = self.problem.rules, len(self.problem.rules.may_hold)
-            costs = np.where(self._usable_sites(row.leader), self._late_costs(row), math.inf)
+            costs = np.where(self._usable_sites(row.leader), self.counted(row.costs), math.inf)
             least = float(costs.min(axis=0, initial=math.inf).sum())
             least += self._late(row).least(np.zeros(sites, dtype=bool), rules.may_hold, sites)
             self._in_time_at[key] = least <= threshold
@@ -757,7 +648,15 @@ class MeasuresSearch:
 
     def _waits(self, row: Row) -> QuorumWait:
         assert row.waits is not None
-        return QuorumWait.of(self.problem.rules, row.waits[0], 1.0)
+        order = self._voters_by_wait[row.leader]
+        return QuorumWait(order, row.waits[0, order], self.problem.rules.quorum - 1)
+
+    @cached_property
+    def _voters_by_wait(self) -> IntArray:
+        """Sites that may vote, as they answer each leader, int32."""
+        able = np.nonzero(self.problem.rules.may_vote)[0]
+        order = closest_first(self.problem.demand.site_rtt[0][:, able])
+        return able[order].astype(np.int32)
 
     def _late(self, row: Row, most: int | None = None, fewest: int | None = None) -> LateVoters:
         """Return the late operations at the leader; `most` and `fewest` as of `LateVoters`."""
@@ -778,9 +677,7 @@ class MeasuresSearch:
         if key not in self._voters:
             if len(self._voters) >= _KNOWN_VOTERS:
                 self._voters.clear()
-            if (late, leader) not in self._voter_orders:
-                self._voter_orders[late, leader] = VoterOrder.of(late, leader)
-            order = self._voter_orders[late, leader]
+            order = VoterOrder.of(late, leader)
             self._voters[key] = LateVoters(late, leader, deadline, order, most, fewest)
         return self._voters[key]
 
@@ -792,8 +689,9 @@ class MeasuresSearch:
         room = rules.replicas_max - int(inside.sum())
         return voters.least(inside, rules.may_hold & ~inside, room)
 
-    def counted(self, costs: FloatArray) -> FloatArray:
+    def counted(self, costs: FloatArray | None) -> FloatArray:
         """Return the costs of the clients that count, one array for rows that share theirs."""
+        assert costs is not None
         if len(self.clients) == costs.shape[1]:
             return costs
         known = self._costs.get(id(costs))
@@ -802,23 +700,29 @@ class MeasuresSearch:
         return known[1]
 
     def _tree(self, leader: int) -> bool:
-        """Search the tree of a leader; False: another row has entered, or more may be below T."""
+        """Search the tree of a leader; False: another row has entered, or more may be below T.
+
+        Where a deadline is asked about, the first plan that keeps it is the end.
+        """
         self._costs.clear()
-        numbered, minimised = self._numbered(leader), self._minimised(leader)
+        numbered, minimised = self._numbered(leader), self._functions(leader)[-1]
         falling = [one.scenario for one in numbered if one.falls]
 
         def leaf(replicas: list[int]) -> Configuration | None:
             kept = list(self._promising(leader, numbered, replicas))
-            if not self.accept(*(one for one, _ in kept)):
-                if kept and self._enter(leader, kept[0][0]):
-                    return kept[0][0]
+            if self.accept(*(one for one, _ in kept)):
+                if self.deadline is not None:
+                    return self.best
+            elif kept and self._enter(leader, kept[0][0]):
+                return kept[0][0]
+            else:
                 self._note_undecided(kept)
-            asked = self._asked(minimised)
             if falling:
-                falling[-1].threshold = min(falling[-1].threshold, asked)
+                falling[-1].threshold = min(falling[-1].threshold, self._asked(minimised))
             return None
 
-        return self._search(leader, numbered, leaf) is None
+        found = self._search(leader, numbered, leaf)
+        return found is None or found is self.best
 
     def _note_undecided(self, refused: Sequence[tuple[Configuration, bool]]) -> None:
         """Note that rounding keeps a checker from a conclusion of the evaluator."""
@@ -920,10 +824,6 @@ class _LateSet:
         return min(late, default=math.inf)
 
 
-def _size(row: Row) -> float:
-    return 0.0 if row.prices is None else float(np.abs(row.prices).max())
-
-
 _PROOF = "a search within the limits under every leader"
 
 
@@ -1013,7 +913,7 @@ def solve_within_limits(problem: Problem, options: Options, plan: Plan, end: flo
         return plan_of_search(search, plan.method)
     search.run()
     proven = search.termination is Termination.FINISHED and search.best is not None
-    if minimises_mean(problem) or not proven:
+    if minimises_mean(problem) or not proven or options.gap_limit > 0:
         return plan_of_search(search, plan.method)
     quiet = dataclasses.replace(options, start=search.best, gap_limit=0.0, progress=None)
     ties = MeasuresSearch(problem, quiet, end, plan.bound, search.value)

@@ -55,7 +55,6 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel import family_arrays
-from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.site_families import site_families
@@ -257,27 +256,10 @@ class QuorumWait:
     waits: FloatArray
     place: int
 
-    @classmethod
-    def of(cls, rules: Rules, waits: FloatArray, weight: float) -> QuorumWait:
-        """Order the sites by `waits`, the RTTs from the leader; `weight` is D."""
-        able = np.nonzero(rules.may_vote)[0]
-        order = able[closest_first(waits[able])]
-        return cls(order.astype(np.int32), weight * waits[order], rules.quorum - 1)
-
     @property
     def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
         """The part in the form that the compiled search reads."""
         return self.sites, self.waits, len(self.sites), self.place, False
-
-    def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:
-        """Return the m-th least wait over sites with a replica and at most `room` free ones.
-
-        Weighted; infinite where there are too few of them.
-        """
-        extra = free[self.sites] & ~inside[self.sites]
-        able = inside[self.sites] | (extra & (np.cumsum(extra) <= room))
-        found = np.nonzero(able)[0]
-        return math.inf if len(found) <= self.place else float(self.waits[found[self.place]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,9 +341,8 @@ def search_leader(
     leaf: Leaf,
     *,
     falling: int = 1,
-    steps: int = tuning.THRESHOLD_STEPS,
     end: float = math.inf,
-    counters: SearchCounters | None = None,
+    counters: SearchCounters,
     record: int = 0,
     keep: Callable[[FloatArray | None], None] | None = None,
 ) -> Configuration | None:
@@ -382,8 +363,6 @@ def search_leader(
         return None to go on.
     falling
         So many of the last scenarios have the threshold of the last one.
-    steps
-        Steps on the multipliers in every node below the root, at most.
     end
         A time.perf_counter() at which to stop.
     counters
@@ -412,7 +391,6 @@ def search_leader(
     last, found = scenarios[-1], None
     # scenarios of the same costs share one array, which is copied once
     costs = {id(s.costs): np.ascontiguousarray(s.costs.T) for s in scenarios if s.costs is not None}
-    counters = SearchCounters() if counters is None else counters
 
     def decide(state: bytes) -> bool | float | None:
         nonlocal found
@@ -446,7 +424,7 @@ def search_leader(
             rules.replicas_min,
             rules.replicas_max,
             tuning.THRESHOLD_ROOT_STEPS,
-            steps,
+            tuning.THRESHOLD_STEPS,
             falling,
         ),
         family_arrays(site_families(rules, "replicas")),

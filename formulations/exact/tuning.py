@@ -80,21 +80,11 @@ THRESHOLD_STEPS = 12
 # limits: budgets, limits on moves
 LIMIT_SCALE = 5.0
 """Divisor of a function, in its limits, before it is weighed against the objective [limits]."""
-LIMIT_EXCESS = 100.0
-"""Weight of what exceeds limits on latencies in a first plan [limits]."""
 LIMIT_ROWS = 3
 """Rows of measures with many of them that enter at once, at most [limits]."""
-KNOWN_CELLS = 4_000_000
-"""Leaders · sites · clients of which the functions of a question are kept [limits]."""
-LIMIT_LEADERS = 4
-"""Leaders under which a first plan is looked for [limits]."""
-LIMIT_DESCENT_STEPS = 30
-"""Most steps of the descent from the present configuration [limits]."""
-AFFORDABLE_SWAPS = 50
-"""Most swaps towards a set within the limits [limits]."""
 
 # loss_search: losses
-LOSS_KICKS = 8
+LOSS_KICKS = 4
 """Kicks of two random swaps in a descent [losses]."""
 LOSS_FLOOR_STEPS = 40
 """Steps on the multipliers of the floor of a site after losses [losses]."""

@@ -384,7 +384,7 @@ def _raised(one: Function) -> Function:
     """Return a limit a little above the evaluator's."""
     if math.isinf(one.allowed):
         return one
-    return dataclasses.replace(one, build=lambda: one.rows, allowed=_above(one.allowed))
+    return dataclasses.replace(one, build=lambda: one.built, allowed=_above(one.allowed))
 
 
 def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Plan:

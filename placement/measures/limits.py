@@ -18,7 +18,8 @@ from placement.measures.measure import Limit, Measure
 from placement.measures.question import MeasureQuestion, amount, question_of
 from placement.measures.values import value
 from placement.methods.options import Options
-from placement.methods.registry import load_method, run
+from placement.methods.registry import Method, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.status import Status
@@ -30,6 +31,7 @@ EXPLANATION_SECONDS = 10.0
 """Time for the explanation of limits that no plan keeps."""
 
 _ANY_PLAN = 1.0  # the gap at which the first plan ends a search
+_VALUE_ALONE = 1e-9  # the gap of an optimal plan, with which none of equal value is looked for
 
 
 def asking(problem: Problem, aim: Measure, keep: Sequence[Limit]) -> Problem:
@@ -65,7 +67,7 @@ def limit_prices(plan: Plan, method: str = "exact", options: Options | None = No
     here, notes = value(plan.problem, question.aim, plan.configuration), []
     for limit in question.keep:
         others = [one for one in question.keep if one is not limit]
-        free = _answer(asking(plan.problem, question.aim, others), method, options)
+        free = _answer(asking(plan.problem, question.aim, others), load_method(method), options)
         if free is None or free.configuration is None:
             continue
         found = value(plan.problem, question.aim, free.configuration)
@@ -84,10 +86,10 @@ def limit_prices(plan: Plan, method: str = "exact", options: Options | None = No
     return plan.replace(notes=(*plan.notes, *notes))
 
 
-def _answer(problem: Problem, method: str, options: Options | None) -> Plan | None:
+def _answer(problem: Problem, method: Method, options: Options | None) -> Plan | None:
     """Return the answer of a method; None where it cannot decide."""
     try:
-        return run(load_method(method), problem, options or Options())
+        return run(method, problem, options or Options())
     except (LimitError, UnsupportedError):
         return None
 
@@ -113,10 +115,14 @@ def explain_limits(
     if not isinstance(goal, MeasureQuestion) or not goal.keep:
         return ()
     end, undecided, left = time.perf_counter() + seconds, False, list(goal.keep)
+    known, kept = load_method(method).in_session(), dict[Limit, Configuration | None]()
 
-    def asked(aim: Measure, keep: Sequence[Limit], gap: float) -> Plan | None:
-        options = Options(time_limit=max(end - time.perf_counter(), 0.0), gap_limit=gap)
-        return _answer(asking(problem, aim, keep), method, options)
+    def asked(
+        aim: Measure, keep: Sequence[Limit], gap: float, start: Configuration | None = None
+    ) -> Plan | None:
+        seconds = max(end - time.perf_counter(), 0.0)
+        options = Options(time_limit=seconds, gap_limit=gap, start=start)
+        return _answer(asking(problem, aim, keep), known, options)
 
     for limit in goal.keep:
         others = [one for one in left if one is not limit]
@@ -127,12 +133,14 @@ def explain_limits(
             if not others:
                 return ()
             left = others
+        else:
+            kept[limit] = answer.configuration
     if undecided and len(left) == 1:
         return ()
     best = []
     for limit in left:
         others = [one for one in left if one is not limit]
-        answer = asked(limit.measure, others, 0.0)
+        answer = asked(limit.measure, others, _VALUE_ALONE, kept.get(limit))
         if answer is None or answer.configuration is None:
             continue
         found = amount(problem, limit.measure, value(problem, limit.measure, answer.configuration))
@@ -177,7 +185,7 @@ def measure_front(
         Of the method.
     """
     keep, front = question_of(problem).keep, list[Plan]()
-    known, asked = load_method(method), options or Options()
+    known, asked = load_method(method).in_session(), options or Options()
     better: Limit | None = None
     while points is None or len(front) < points:
         first = run(

@@ -45,6 +45,7 @@ from placement.measures.values import (
     percentile_of,
 )
 from placement.model.configuration import Configuration
+from placement.model.demand import Demand
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.tail.late_operations import LateOperations
 
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 class Statistic(Enum):
     """Statistics over the rows of a measure."""
 
-    ONE = "one"
     MAXIMUM = "maximum"
     WEIGHTED = "weighted sum"
     DEADLINE = "smallest deadline"
@@ -254,7 +254,7 @@ def rows(
     if reason is not None:
         raise UnsupportedError(f"the measure {measure} has no rows: {reason}")
     if not measure.kind.of_latency:
-        return MeasureRows((_of_sites(problem, measure.kind, leader),), Statistic.ONE)
+        return MeasureRows((_of_sites(problem, measure.kind, leader),), Statistic.MAXIMUM)
     part = focused(problem, measure.operations, measure.clients)
     if measure.kind is MeasureKind.SLOWEST:
         return MeasureRows(_by_client(part, leader), Statistic.MAXIMUM)
@@ -267,19 +267,16 @@ def rows(
         _lost_row(problem, measure, leader, loss.sites, normal, deadline)
         for loss in losses_of(problem, measure)
     ]
+    named = measure.after is not None and bool(measure.after.named)
+    found = tuple(after) if named else (normal, *after)
     if measure.kind is MeasureKind.PERCENTILE:
         assert measure.level is not None
-        found = (normal, *after) if measure.after is None or measure.after.level else tuple(after)
         return MeasureRows(found, Statistic.DEADLINE, allowed=1 - measure.level)
     if measure.over_outages:
         chances = list(outages_of(problem).values())
         weights = np.array([1 - sum(chances), *chances])
-        return MeasureRows((normal, *after), Statistic.WEIGHTED, scale, offset, weights)
-    if measure.after is None:
-        return MeasureRows((normal,), Statistic.ONE, scale, offset)
-    if measure.after.named:
-        return MeasureRows((after[0],), Statistic.ONE, scale, offset)
-    return MeasureRows((normal, *after), Statistic.MAXIMUM, scale, offset)
+        return MeasureRows(found, Statistic.WEIGHTED, scale, offset, weights)
+    return MeasureRows(found, Statistic.MAXIMUM, scale, offset)
 
 
 def _of_sites(problem: Problem, kind: MeasureKind, leader: int) -> Row:
@@ -315,24 +312,25 @@ def _normal(problem: Problem, measure: Measure, leader: int, deadline: int | Non
 def _mean_row(part: Problem, leader: int, lost: frozenset[int] | None = None) -> Row:
     """Row of the mean, ms·operations; with `lost`, its clients turn to another site."""
     demand = part.demand if lost is None else demand_after(part, lost)
-    to_leader = demand.site_rtt[:, :, leader]
-    by_client = (
-        demand.near[..., np.newaxis] * demand.client_rtt
-        + demand.relay[..., np.newaxis] * to_leader[:, np.newaxis, :]
-    )
     direct = float((demand.direct * demand.client_rtt[:, :, leader]).sum())
     return Row(
         leader,
         direct + demand.constant,
-        np.ascontiguousarray(by_client.reshape(-1, by_client.shape[2]).T),
+        mean_costs(demand, slice(leader, leader + 1))[0],
         demand.quorum[:, np.newaxis] * demand.site_rtt[:, leader, :],
         orders=None if lost is None else _orders(demand.client_rtt),
     )
 
 
+def mean_costs(demand: Demand, leaders: slice) -> FloatArray:
+    """Return w of the mean, ms·operations, shape (leaders, sites, intervals · clients)."""
+    near = demand.near[..., np.newaxis] * demand.client_rtt
+    relay = demand.site_rtt[:, :, leaders].transpose(2, 1, 0)[..., np.newaxis] * demand.relay
+    return np.asarray(near.reshape(-1, near.shape[2]).T + relay.reshape(*relay.shape[:2], -1))
+
+
 def _by_client(part: Problem, leader: int) -> ClientRows:
-    demand, whole = part.demand, _mean_row(part, leader)
-    assert whole.costs is not None
+    demand = part.demand
     issued = demand.counts.sum(axis=(0, 2))
     votes = demand.counts @ demand.coefficients[:, 3]
     fixed = (demand.direct * demand.client_rtt[:, :, leader]).sum(axis=0)
@@ -346,7 +344,7 @@ def _by_client(part: Problem, leader: int) -> ClientRows:
         leader,
         clients,
         fixed[clients] / issued[clients],
-        whole.costs / each,
+        mean_costs(demand, slice(leader, leader + 1))[0] / each,
         np.ascontiguousarray(waits.transpose(1, 0, 2)[clients]),
     )
 

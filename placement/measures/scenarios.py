@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from placement.measures.rows import (
     rows,
     why_no_rows,
 )
-from placement.measures.values import percentile_of, share_step
+from placement.measures.values import focused, percentile_of, share_step
 from placement.problem import Problem
 from placement.proof.late.late_claim import last_deadline
 from placement.support.checks import FloatArray, IntArray
@@ -46,7 +46,7 @@ class Function:
     Attributes
     ----------
     build
-        Makes the rows.
+        Makes the measure as rows.
     scale
         Value of the function times this is X.
     allowed
@@ -55,21 +55,28 @@ class Function:
         What it is of; None: the mean, or a limit on prices.
     bins
         Of late operations: bins in the longest sum of RTTs. 0 for other functions.
-    weights
-        Of the rows of a weighted sum, shape (rows,); None: it is the largest of them.
     """
 
-    build: Callable[[], Sequence[Row]]
+    build: Callable[[], MeasureRows]
     scale: float
     allowed: float
     measure: Measure | None = None
     bins: int = 0
-    weights: FloatArray | None = None
 
-    @cached_property  # tables of late operations take a while, and floors close most leaders
+    @cached_property  # tables take a while, and floors close most leaders
+    def built(self) -> MeasureRows:
+        """The measure as rows."""
+        return self.build()
+
+    @property
     def rows(self) -> Sequence[Row]:
         """X of each."""
-        return self.build()
+        return self.built.rows
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Of the rows of a weighted sum, shape (rows,); None: it is the largest of them."""
+        return None if self.bins else self.built.weights
 
     @property
     def rounding(self) -> float:
@@ -182,10 +189,8 @@ def functions(
         Given: what is minimised is a percentile, and its function that of late operations at this
         deadline, in bins, with as many allowed as for a limit.
     """
-    kept = [
-        _known((_with_votes(problem, _linear(leader, limit.linear(leader))),), 1.0, limit.allowed)
-        for limit in problem.limits
-    ]
+    prices = ((one.allowed, _linear(leader, one.linear(leader))) for one in problem.limits)
+    kept = [Function(partial(_single, problem, row), 1.0, allowed) for allowed, row in prices]
     asked = problem.objective
     if isinstance(asked, MeasureQuestion):
         kept += [_of(problem, limit.measure, leader, limit.allowed) for limit in asked.keep]
@@ -193,21 +198,17 @@ def functions(
             return (*kept, _of(problem, asked.aim, leader, deadline=deadline))
         allowed = 1 - ties * (1 + TIE) if asked.aim.share else ties * (1 + TIE)
         kept.append(_of(problem, asked.aim, leader, allowed))
-    (mean,) = rows(problem, _MEAN, leader).rows
     added = problem.added_cost(leader)
-    if added is not None:
-        mean = _plus(mean, _linear(leader, added))
-    return (*kept, _known((_with_votes(problem, mean),), 1.0, math.inf))
+
+    def mean() -> MeasureRows:
+        (row,) = rows(problem, _MEAN, leader).rows
+        return _single(problem, row if added is None else _plus(row, _linear(leader, added)))
+
+    return (*kept, Function(mean, 1.0, math.inf, _MEAN if added is None else None))
 
 
-def _known(
-    found: Sequence[Row],
-    scale: float,
-    allowed: float,
-    measure: Measure | None = None,
-    weights: FloatArray | None = None,
-) -> Function:
-    return Function(lambda: found, scale, allowed, measure, weights=weights)
+def _single(problem: Problem, row: Row) -> MeasureRows:
+    return MeasureRows((_with_votes(problem, row),), Statistic.MAXIMUM)
 
 
 def _of(
@@ -222,20 +223,19 @@ def _of(
         deadline = last_bin(problem, measure, allowed)
 
     def build() -> MeasureRows:
-        return rows(problem, measure, leader, deadline=deadline)
+        found = rows(problem, measure, leader, deadline=deadline)
+        if isinstance(found.rows, ClientRows):
+            return found
+        return replace(found, rows=tuple(_with_votes(problem, row) for row in found.rows))
 
     if measure.level is not None and measure.kind.of_distributions:
         most = 1 - measure.level
         if measure.share:
             most = math.inf if allowed is None else 1 - allowed
-        return Function(lambda: build().rows, 1.0, most, measure, _bins(problem, measure))
-    found = build()
-    each = found.rows
-    if not isinstance(each, ClientRows):
-        each = tuple(_with_votes(problem, row) for row in each)
-    most = math.inf if allowed is None else (allowed - found.offset) * found.scale
-    assert found.statistic is not Statistic.DEADLINE
-    return _known(each, abs(found.scale), most, measure, found.weights)
+        return Function(build, 1.0, most, measure, _bins(problem, measure))
+    part = focused(problem, measure.operations, measure.clients)
+    scale = part.demand.operations if measure.kind is MeasureKind.MEAN else 1.0
+    return Function(build, scale, math.inf if allowed is None else allowed * scale, measure)
 
 
 def last_bin(problem: Problem, measure: Measure, allowed: float) -> int:

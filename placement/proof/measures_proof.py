@@ -286,6 +286,15 @@ def _total(claim: MeasuresClaim, row: Row, threshold: float | None) -> float:
     return total
 
 
+def _least_prices(costs: TableCosts, rules: Rules, state: State, free: Sequence[int]) -> int:
+    """Least sum of prices of replicas: those fixed, and the cheapest that complete them."""
+    held = sum(int(costs.price[s]) for s in state.inside)
+    missing = rules.replicas_min - len(state.inside)
+    room = max(0, rules.replicas_max - len(state.inside))
+    cheapest = sorted(int(costs.price[s]) for s in free)[:room]
+    return held + sum(price for at, price in enumerate(cheapest) if at < missing or price < 0)
+
+
 class _RowTable:
     """A row under a leader on a grid, rounded down; `total`: of the grid, at least `_total`."""
 
@@ -367,14 +376,6 @@ class _RowTable:
         votes = self._first(self._paid, state, most, self.rules.voters - 1)
         return None if votes is None else rest + sum(self.votes[s] for s in votes)
 
-    def least_prices(self, rules: Rules, state: State, free: Sequence[int]) -> int:
-        """Least sum of prices of replicas: those fixed, and the cheapest that complete them."""
-        held = sum(int(self.costs.price[s]) for s in state.inside)
-        missing = rules.replicas_min - len(state.inside)
-        room = max(0, rules.replicas_max - len(state.inside))
-        cheapest = sorted(int(self.costs.price[s]) for s in free)[:room]
-        return held + sum(price for at, price in enumerate(cheapest) if at < missing or price < 0)
-
     def of(self, reads: int, voters: Sequence[int]) -> int:
         """Return X from below of the replicas that cost `reads` and a set of voters."""
         votes = sum(self.votes[v] for v in voters if v != self.leader)
@@ -439,11 +440,6 @@ class _LateTable:
         del most  # the rules of the question say it
         return self.tables.led(state)
 
-    def least_prices(self, rules: Rules, state: State, free: Sequence[int]) -> int:
-        """Return 0: there are no prices."""
-        del rules, state, free
-        return 0
-
     def of(self, reads: int, voters: Sequence[int]) -> int:
         """Return X from below of the replicas that cost `reads` and a set of voters."""
         key = frozenset(voters)
@@ -471,11 +467,6 @@ class _LateAfterTable:
         """Return the late operations at the leader from below; None: nobody leads in time."""
         del most  # the rules of the question say it
         return self.losses.led(self.leader, self.leaders, self.lost, state)
-
-    def least_prices(self, rules: Rules, state: State, free: Sequence[int]) -> int:
-        """Return 0: there are no prices."""
-        del rules, state, free
-        return 0
 
     def least(self, replicas: frozenset[int], voters: Sequence[int]) -> int | None:
         """Return the share of a plan from below, of the best who may lead; None: nobody may."""
@@ -555,7 +546,7 @@ class MeasuresProof(ThresholdProof):
                 table = _RowTable(self.claim, self.leader, row, threshold, self._common)
             else:
                 assert measure is not None
-                assert threshold is not None
+                threshold = 2.0 if threshold is None else threshold  # more than any share
                 rules, work, t = self.choice.rules, self._given, row.deadline
                 if row.lost is None:
                     question = self.claim.late(measure, rules)
@@ -649,8 +640,8 @@ class MeasuresProof(ThresholdProof):
         rest = table.rest(state, rules.replicas_max)
         if rest is None or table.threshold is None or self._rows[scenario][0].costs is not None:
             return rest
-        reached = rest + table.least_prices(rules, state, self._free(state)) >= table.threshold
-        return None if reached else rest
+        least = rest + _least_prices(table.costs, rules, state, self._free(state))
+        return None if least >= table.threshold else rest
 
     def closed_at_once(self, state: State) -> bool:
         """Return whether every client at its best site, and the best voters, reach a threshold."""
@@ -668,7 +659,7 @@ class MeasuresProof(ThresholdProof):
             if table.threshold is None:
                 continue
             reads = table.costs.least(state.inside, free) - table.costs.constant
-            if reads + table.least_prices(rules, state, free) + rest >= table.threshold:
+            if reads + _least_prices(table.costs, rules, state, free) + rest >= table.threshold:
                 return True
         return False
 

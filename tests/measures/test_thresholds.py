@@ -141,6 +141,16 @@ def test_multipliers_of_a_scenario_of_next_to_no_weight_fit_the_checker() -> Non
     check_certificate(solve(question(4146)[0], "exact"))
 
 
+def test_a_limit_of_zero_closes_no_part_by_rounding() -> None:
+    """The least threshold above 0 was lost when it was divided by the scale of its scenario."""
+    check_certificate(solve(question(5379)[0], "exact"))
+
+
+def test_a_share_of_which_nothing_is_claimed_rules_out_no_set() -> None:
+    """The checker asked for its threshold where no plan keeps the limits."""
+    check_certificate(solve(question(5430)[0], "exact"))
+
+
 # --- certificates -----------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import placement
 from formulations.exact import method as exact_method
-from formulations.exact import tuning
 from placement import InputError, Moves, Plan, Problem, Status, Termination, UnsupportedError, solve
 from placement.analysis import pareto_frontier
 from placement.analysis.pareto_frontier import changes_in_words, frontier_plans
@@ -85,12 +84,8 @@ def test_a_budget_at_a_breakpoint(seed: int, kind: str, where: str) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1, 60))
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rounds", [0, 3])
-def test_every_budget_is_proven(
-    seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At, below and above breakpoints, from a descent and from whatever plan comes first."""
-    monkeypatch.setattr(tuning, "LIMIT_LEADERS", rounds)
+def test_every_budget_is_proven(seed: int, kind: str) -> None:
+    """At, below and above breakpoints."""
     free = paid_problem(seed, kind)
     known = sorted((money, value) for value, money, _ in everything(free))
     steps: list[tuple[float, float]] = []
@@ -479,17 +474,12 @@ def breakpoints(known: list[Known], values: list[float]) -> list[float]:
 
 @pytest.mark.parametrize("seed", seeds(3, 150))
 @pytest.mark.parametrize("kind", KINDS_OF_MOVES)
-@pytest.mark.parametrize("rounds", [0, 3])
-def test_every_question_about_moves_is_proven(
-    seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Limits at, below and above breakpoints; from a descent and from whatever comes first.
+def test_every_question_about_moves_is_proven(seed: int, kind: str) -> None:
+    """Limits at, below and above breakpoints.
 
     The claim of a certificate was more than its trees prove, where the plain question's bound is
     the value itself: the third seed has such questions.
     """
-    monkeypatch.setattr(tuning, "LIMIT_LEADERS", rounds)
-    monkeypatch.setattr(tuning, "LIMIT_DESCENT_STEPS", rounds)
     free = small_problem(paid_instance(seed, non_voting=seed % 4 == 0), seed)
     present, moves = drawn_moves(free, seed)
     known = by_hand(free, present, moves)

@@ -114,6 +114,8 @@
 #define THRESHOLD_NO_GAIN 1e-12         /* gain of a selected site that no bound tells apart from the others */
 #define THRESHOLD_FIT_EFFORT 2e6        /* work for the voters of a part ... */
 #define THRESHOLD_ROOT_FIT_EFFORT 2e8   /* ... and at a root: 0.1 s */
+#define FIRST_PLAN_SWAPS 50             /* most swaps from what a root selects ... */
+#define LIMIT_EXCESS 100.0              /* ... and the weight there of what exceeds limits */
 #define LIVE_SHARE 0.75                 /* share of live clients from which gathering them does not pay */
 
 /* Losses (scenarios/losses.h): losses of countries at 50 and 100 sites. */

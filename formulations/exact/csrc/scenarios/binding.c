@@ -491,7 +491,6 @@ static PyObject *py_least_late(PyObject *self, PyObject *args)
 typedef struct {
     call_limit limit;
     PyObject *leaf;
-    int falling;               /* so many of the last scenarios have the threshold that the caller lowers */
 } caller;
 
 /* The caller's verdict on a set: True ends the search, a number is a new threshold of the last scenarios. */
@@ -511,7 +510,7 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
         found = 0;
     else if (answer != Py_True) {
         double threshold = PyFloat_AsDouble(answer);
-        for (int s = x->scenarios - c->falling; s < x->scenarios; s++)
+        for (int s = x->scenarios - x->falling; s < x->scenarios; s++)
             x->scenario[s].threshold = threshold;
         c->limit.raised = PyErr_Occurred() != NULL;
         found = c->limit.raised;
@@ -643,12 +642,12 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
     Py_ssize_t record;
     (void)self;
     if (!PyArg_ParseTuple(args, "OO!OO(iiiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
-                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &c.falling,
+                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &x.falling,
                           &PyTuple_Type, &rules, &seconds, &record, &c.leaf))
         return NULL;
     if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
-        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX || c.falling < 0 ||
-        c.falling > PyTuple_Size(scenarios))
+        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX || x.falling < 0 ||
+        x.falling > PyTuple_Size(scenarios))
         return PyErr_Format(PyExc_ValueError, "sizes of a threshold search that do not fit");
     x.padded = (x.clients + PAD - 1) / PAD * PAD;
     good = (x.rank = read_ranks(&x.owned, orders, x.clients, x.sites, (size_t)x.padded)) &&

@@ -1,4 +1,5 @@
 /* Late operations: their scenarios, and the least share that is late over sets of voters. See late.h. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -545,6 +546,114 @@ static int leaf(void *self, const int *replicas, int count)
     return found == VOTERS_NONE ? 0 : x->keeps(x, replicas, count);
 }
 
+/* ---- A first plan: swaps from the sites that a root selects, towards the thresholds. ---- */
+
+VECTORISED static double paid_with(const int *rank, const double *cost, int padded, const int *first, const double *paid)
+{
+    double sum = 0.0;
+    for (int c = 0; c < padded; c++)
+        sum += rank[c] < first[c] ? cost[c] : paid[c];
+    return sum;
+}
+
+/* Add what a scenario says of a set, which is IN in x->state, and each site (the last: none): the largest X that falls, and
+ * apart from it all excess over limits. Where `falls` is BIG already, the site is left out. */
+static void add_worth(late_problem *x, int s, const int *set, int count, double *falls, double *excess)
+{
+    const late_scenario *g = &x->given[s];
+    size_t P = (size_t)x->padded;
+    late_voters *v = g->lates == 1 ? g->late[0] : NULL;
+    double price = g->constant, all;
+    int ordered = v && v->ordered;
+    if (v)
+        v->ordered = 1; /* the closest voters will do here */
+    for (size_t c = 0; c < P; c++) {
+        x->served[c] = INT_MAX;
+        x->paid[c] = BIG;
+    }
+    for (int i = 0; i < count; i++) {
+        price += g->price ? g->price[set[i]] : 0.0;
+        if (g->cost)
+            serve(g->cost + (size_t)set[i] * P, x->rank + (size_t)set[i] * P, x->padded, x->served, x->paid);
+    }
+    all = g->cost ? sum_of(x->paid, x->padded) : 0.0;
+    for (int j = 0; j <= x->sites; j++) {
+        size_t at = (size_t)j * P;
+        int one = j < x->sites;
+        if (falls[j] >= BIG)
+            continue;
+        x->state[j] = one ? IN : OUT; /* it has a place for none as well */
+        double value = price + (one && g->price ? g->price[j] : 0.0) + voters_part(x, g, x->state, 0);
+        x->state[j] = OUT;
+        value += g->cost && one ? paid_with(x->rank + at, g->cost + at, x->padded, x->served, x->paid) : all;
+        if (s >= x->scenarios - x->falling)
+            falls[j] = fmax(falls[j], value / x->scenario[s].scale);
+        else
+            excess[j] += fmax(0.0, value - x->scenario[s].threshold) / x->scenario[s].scale;
+    }
+    if (v)
+        v->ordered = ordered;
+    x->tree.effort += (x->sites + count) * (g->cost ? 0.5 * x->padded : 1.0) + 40.0 * x->sites;
+}
+
+/* The best of all sets with one site less, one more, or one for another, with `held` of the first sites fixed: changes the set
+ * where it is better than `best`. Losses are left out. */
+static int improve(late_problem *x, int *set, int *count, int held, double *best)
+{
+    double *falls = x->worth, *excess = x->worth + x->sites + 1;
+    int found = -1, in = -1, before = *count, few = before < x->question.replicas_min;
+    *best = few ? BIG : *best;
+    for (int out = few ? before : held; out <= before; out++) { /* the last: no site goes */
+        int left = 0, *some = x->some;
+        memset(x->state, OUT, (size_t)x->sites);
+        for (int i = 0; i < before; i++)
+            if (i != out)
+                x->state[some[left++] = set[i]] = IN;
+        for (int j = 0; j <= x->sites; j++) {
+            int open = j < x->sites && left < x->question.replicas_max && x->may[j] && x->state[j] == OUT;
+            int none = j == x->sites && left >= x->question.replicas_min;
+            falls[j] = (open && (out == before || j != set[out])) || none ? (x->falling ? -BIG : 0.0) : BIG;
+            excess[j] = 0.0;
+        }
+        for (int s = 0; s < x->scenarios; s++)
+            if (!x->given[s].lost)
+                add_worth(x, s, some, left, falls, excess);
+        for (int j = 0; j <= x->sites; j++) {
+            double worth = falls[j] + LIMIT_EXCESS * excess[j];
+            some[left] = j;
+            if (worth < *best - 1e-12 * fabs(*best) && sites_obey(&x->rules, some, left + (j < x->sites), x->tree.counts)) {
+                *best = worth;
+                found = out;
+                in = j;
+            }
+        }
+    }
+    if (found < 0)
+        return 0;
+    if (found < before)
+        set[found] = set[--*count];
+    if (in < x->sites)
+        set[(*count)++] = in;
+    return 1;
+}
+
+static int propose(void *self, const int *replicas, int count)
+{
+    late_problem *x = self;
+    int *set = x->proposed, held = 0, length = 0;
+    double best = BIG;
+    for (int j = 0; j < x->sites; j++)
+        if (x->must[j] || j == x->leader)
+            set[held++] = j;
+    length = held;
+    for (int i = 0; i < count && length < x->question.replicas_max; i++)
+        if (!x->must[replicas[i]] && replicas[i] != x->leader)
+            set[length++] = replicas[i];
+    for (int swaps = 0; swaps < FIRST_PLAN_SWAPS && improve(x, set, &length, held, &best) && !tree_must_pause(&x->tree); swaps++)
+        ;
+    return best < BIG && length >= x->question.replicas_min && leaf(x, set, length);
+}
+
 int late_open(late_problem *x)
 {
     size_t S = (size_t)x->sites;
@@ -557,6 +666,11 @@ int late_open(late_problem *x)
     x->left = own(owned, (size_t)x->scenarios + 1, sizeof(double));
     x->voters = own(owned, S + 1, sizeof(int));
     x->cheapest = own(owned, S + 1, sizeof(double));
+    x->some = own(owned, S + 1, sizeof(int));
+    x->proposed = own(owned, S + 1, sizeof(int));
+    x->worth = own(owned, 2 * (S + 1), sizeof(double));
+    x->served = own(owned, (size_t)x->padded + 1, sizeof(int));
+    x->paid = own(owned, (size_t)x->padded + 1, sizeof(double));
     x->site_order = sites_in_order(x->rank, x->clients, x->sites, (size_t)x->padded);
     q->sites = x->sites;
     q->clients = x->clients;
@@ -590,6 +704,7 @@ int late_open(late_problem *x)
     q->matter = matter;
     q->fit = late ? fit : NULL;
     q->leaf = leaf;
+    q->propose = propose;
     for (int j = 0; j < x->sites; j++)
         x->state[j] = x->must[j] || j == x->leader ? IN : x->may[j] ? FREE : OUT;
     x->opened = tree_open(&x->tree, q, x->state, NULL);

@@ -105,6 +105,10 @@ typedef struct late_problem {
     unsigned char *surviving;  /* scratch: sites */
     double *cheapest;          /* scratch: sites */
     int *voters;               /* scratch: sites */
+    int falling;               /* so many of the last scenarios are minimised: the largest of them */
+    int *proposed, *some;      /* of the search for a first plan: a set, and its other sites; ... */
+    double *worth, *paid;      /* ... twice the sites: of the set with each; padded: what a client pays, ... */
+    int *served;               /* ... and the rank of the site where */
 } late_problem;
 
 /* Begin the tree; sites, rank, may, must, rules and `given` with the thresholds and scales are set. 0: no memory. */

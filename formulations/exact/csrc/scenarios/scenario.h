@@ -72,6 +72,8 @@ typedef struct {
                         int *count);
     /* A complete set, ascending or not, that obeys size and rules. Returns 1 to stop the search (first success). */
     int (*leaf)(void *self, const int *replicas, int count);
+    /* Looks for a good set near the one that the root selects, and hands it to `leaf`, whose answer it returns. NULL: none. */
+    int (*propose)(void *self, const int *replicas, int count);
 } scenario_question;
 
 /* Weights and multipliers of a node, shared by its children. */
@@ -140,11 +142,6 @@ int tree_must_pause(scenario_tree *t);
 /* threshold_bound.c: the scenarios that count in a state */
 scenario_bound *bound_alloc(const scenario_question *q);
 void bound_free(scenario_bound *b);
-/* Free sites, scenarios with a weight, their columns and first multipliers. 0: the state holds no set of replicas; -1: no
- * memory. */
-/* Give a weight again to scenarios in force that have none, where the selection reaches their threshold: a scenario that
- * counted for nothing above may be all that closes a state. -1: the state holds no set of replicas; else how many. */
-/* X - T of scenario a at the fixed and the selected sites: what the clients pay there, not what the multipliers say. */
 /* The best weights and multipliers, for the children; NULL: no memory. */
 multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
 
@@ -207,6 +204,9 @@ const int *order_of_detours(const scenario_question *q, const double *cost, cons
 int *sites_in_order(const int *rank, int clients, int sites, size_t padded);
 /* The best multipliers of every client, into `out` (padded). */
 void best_multipliers(const scenario_question *q, const scenario_bound *b, int a, double *out);
+
+/* Serve each client by one more site: rank and cost of the first of its sites. */
+void serve(const double *cost, const int *rank, int padded, int *fixed, double *paid);
 
 multiplier_block *block_make(int count, int padded);
 multiplier_block *block_hold(multiplier_block *m);

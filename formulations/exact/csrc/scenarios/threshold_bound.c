@@ -443,7 +443,7 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     return 1;
 }
 
-VECTORISED static void serve(const double *cost, const int *rank, int padded, int *fixed, double *paid)
+VECTORISED void serve(const double *cost, const int *rank, int padded, int *fixed, double *paid)
 {
     for (int c = 0; c < padded; c++) {
         paid[c] = rank[c] < fixed[c] ? cost[c] : paid[c];
@@ -594,6 +594,8 @@ static int reached_at_selection(scenario_tree *t, const unsigned char *state, in
     return rest + paid_at_selection(t, one) >= one->threshold;
 }
 
+/* Give a weight again to scenarios in force that have none, where the selection reaches their threshold. -1: the state holds no
+ * set of replicas; else how many. */
 static int rows_wake(scenario_tree *t, const unsigned char *state, const multiplier_block *from)
 {
     const scenario_question *q = t->question;

@@ -557,6 +557,19 @@ static void record_without_room(scenario_tree *t, const unsigned char *before, c
     record_value(&t->record, 0.0);
 }
 
+/* Look for a plan near the sites that are IN and those that the last bound selects. 1: it ends the search. */
+static int propose_near(scenario_tree *t, const unsigned char *state)
+{
+    int count = 0;
+    for (int j = 0; j < t->question->sites; j++)
+        if (state[j] == IN)
+            t->set[count++] = j;
+    for (int i = 0; i < t->work->free_count; i++)
+        if (t->work->best_chosen[i])
+            t->set[count++] = t->work->free_site[i];
+    return t->question->propose(t->question->self, t->set, count);
+}
+
 /* Bound the node on top of the stack and put its children there. */
 static tree_outcome step(scenario_tree *t)
 {
@@ -602,6 +615,15 @@ static tree_outcome step(scenario_tree *t)
         record_value(&t->record, 4.0);
         pop(t);
         return stop ? TREE_STOPPED : TREE_OPEN;
+    }
+    if (node.root && q->propose) {
+        double before = q->scenario[q->scenarios - 1].threshold;
+        if (propose_near(t, state))
+            return TREE_STOPPED;
+        if (before >= BIG && q->scenario[q->scenarios - 1].threshold < BIG) { /* the root again, with a threshold more */
+            t->record.length = recorded;
+            return TREE_OPEN;
+        }
     }
     double bound = node.bound, normal = node.normal_bound;
     if (value > -BIG) {
