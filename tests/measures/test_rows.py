@@ -16,7 +16,7 @@ from placement.evaluation.breakdown import by_client, objective_values
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import losses, score_after, scores_after_many, unnoticed
 from placement.evaluation.moves import changes
-from placement.evaluation.objective import Objective, scores_of
+from placement.evaluation.objective import MeanLatency, scores_of
 from placement.measures import After, Measure, MeasureKind
 from placement.measures.question import percentile_question
 from placement.measures.rows import (
@@ -119,7 +119,7 @@ def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
         ),
     ]
     for measure, objective in known:
-        assert isinstance(objective, Objective)
+        assert isinstance(objective, MeanLatency)
         asked = problem.replace(objective=objective, moves=None)
         expected = objective_values(asked, plans)
         found = [objective.in_ms(asked, one) for one in expected.tolist()]
