@@ -31,7 +31,7 @@ EXPLANATION_SECONDS = 10.0
 """Time for the explanation of limits that no plan keeps."""
 
 _ANY_PLAN = 1.0  # the gap at which the first plan ends a search
-_VALUE_ALONE = 1e-9  # the gap of an optimal plan, with which none of equal value is looked for
+_VALUE_ALONE = 5e-10  # half the gap of an optimal plan; none of equal value is looked for
 
 
 def asking(problem: Problem, aim: Measure, keep: Sequence[Limit]) -> Problem:
@@ -115,12 +115,10 @@ def explain_limits(
     if not isinstance(goal, MeasureQuestion) or not goal.keep:
         return ()
     end, undecided, left = time.perf_counter() + seconds, False, list(goal.keep)
-    known, kept = load_method(method).in_session(), dict[Limit, Configuration | None]()
+    known, kept = load_method(method).in_session(), dict[Measure, Configuration | None]()
 
-    def asked(
-        aim: Measure, keep: Sequence[Limit], gap: float, start: Configuration | None = None
-    ) -> Plan | None:
-        seconds = max(end - time.perf_counter(), 0.0)
+    def asked(aim: Measure, keep: Sequence[Limit], gap: float, parts: int = 1) -> Plan | None:
+        seconds, start = max(end - time.perf_counter(), 0.0) / parts, kept.get(aim)
         options = Options(time_limit=seconds, gap_limit=gap, start=start)
         return _answer(asking(problem, aim, keep), known, options)
 
@@ -134,13 +132,13 @@ def explain_limits(
                 return ()
             left = others
         else:
-            kept[limit] = answer.configuration
+            kept[limit.measure] = answer.configuration
     if undecided and len(left) == 1:
         return ()
     best = []
-    for limit in left:
+    for place, limit in enumerate(left):  # a hard one leaves the others their part of the time
         others = [one for one in left if one is not limit]
-        answer = asked(limit.measure, others, _VALUE_ALONE, kept.get(limit))
+        answer = asked(limit.measure, others, _VALUE_ALONE, len(left) - place)
         if answer is None or answer.configuration is None:
             continue
         found = amount(problem, limit.measure, value(problem, limit.measure, answer.configuration))
