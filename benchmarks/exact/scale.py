@@ -165,7 +165,7 @@ def _seconds(row: Row | None, head: str = "cpu_s") -> str:
         return str(row["status"]) if head == "cpu_s" else "–"
     gap = _number(row, "gap")
     left = f", gap {100 * gap:.2g} %" if head == "cpu_s" and gap > 0 else ""
-    return f"{value:.3g} s{left}"
+    return f"{value:.3g}{left}"
 
 
 def _ratio(before: Row | None, now: Row | None, head: str) -> str:
@@ -179,25 +179,25 @@ def _line(before: Row | None, now: Row) -> dict[str, object]:
     line: dict[str, object] = {"question": now["question"].replace("|", "\\|")}
     if before is not None:
         line |= {
-            "before": _seconds(before),
-            "now": _seconds(now),
+            "before, s": _seconds(before),
+            "now, s": _seconds(now),
             "now / before": _ratio(before, now, "cpu_s"),
         }
     else:
-        line |= {"time": _seconds(now)}
+        line |= {"time, s": _seconds(now)}
     if now["part_s"]:
         if now["row"] == "check":
             line["check / solve"] = f"{_number(now, 'part_s') / _number(now, 'cpu_s'):.2g}"
         if before is not None:
-            line |= {"part before": _seconds(before, "part_s")}
-        line |= {"part now": _seconds(now, "part_s"), "ratio": _ratio(before, now, "part_s")}
+            line |= {"part before, s": _seconds(before, "part_s")}
+        line |= {"part now, s": _seconds(now, "part_s"), "ratio": _ratio(before, now, "part_s")}
     for moment in EARLY:
         head = f"gap_{moment:g}s"
-        each = [f"{100 * _number(one, head):.2g} %" for one in (before, now) if one is not None]
+        each = [f"{100 * _number(one, head):.3g}" for one in (before, now) if one is not None]
         if now[head]:
-            line[f"gap after {moment:g} s"] = " → ".join(each).replace("nan %", "–")
+            line[f"gap after {moment:g} s, %"] = " → ".join(dict.fromkeys(each)).replace("nan", "–")
     each = [f"{_number(one, 'memory_mb'):,.0f}" for one in (before, now) if one is not None]
-    return line | {"memory in MB": " → ".join(each)}
+    return line | {"memory, MB": " → ".join(dict.fromkeys(each))}
 
 
 def _growth(rows: list[Row], head: str) -> tuple[list[float], list[float], float]:
@@ -228,7 +228,8 @@ def report() -> str:
         "November 28, 2026 (commit 6366ccb9), beside which each question was asked. Times are CPU "
         f"seconds; a question was interrupted after {LIMIT:g} of them, and had {MEMORY:g} GB. "
         "Networks break triangles and demand is log-normal with σ = 3, where the line says nothing "
-        "else; social mix, 5 replicas of which 3 vote. Gaps and memory: before → now.",
+        "else; social mix, 5 replicas of which 3 vote. Gaps and memory: before → now, "
+        "where they differ; without a column for gaps, none was left after 2 s.",
         hardware(run["machine"] for run in runs.values()),
     ]
     for found in grouped(rows, "row"):
@@ -236,7 +237,7 @@ def report() -> str:
         lines = [
             _line(each.get((row["question"], BEFORE)), row) for row in found if row["build"] == NOW
         ]
-        heads = dict.fromkeys(head for line in lines for head in line)
+        heads = dict.fromkeys(k for line in lines for k, cell in line.items() if cell != "0")
         table = lines_table([{head: line.get(head, "–") for head in heads} for line in lines])
         parts += [f"## {ROW_WORDS[found[0]['row']]}", table]
     exponents = []
