@@ -75,7 +75,7 @@ class Function:
 
     @property
     def weights(self) -> FloatArray | None:
-        """Of the rows of a weighted sum, shape (rows,); None: it is the largest of them."""
+        """Return the weights of the rows of a sum, shape (rows,), or None for the largest row."""
         return None if self.bins else self.built.weights
 
     @property
