@@ -706,19 +706,20 @@ class MeasuresSearch:
         """
         self._costs.clear()
         numbered, minimised = self._numbered(leader), self._functions(leader)[-1]
-        falling = [one.scenario for one in numbered if one.falls]
+        falling = [one.scenario for one in numbered if one.falls][-1:]
 
         def leaf(replicas: list[int]) -> Configuration | None:
             kept = list(self._promising(leader, numbered, replicas))
-            if self.accept(*(one for one, _ in kept)):
-                if self.deadline is not None:
-                    return self.best
-            elif kept and self._enter(leader, kept[0][0]):
+            better = self.accept(*(one for one, _ in kept))
+            if better and self.deadline is not None:
+                return self.best
+            if not better and kept and self._enter(leader, kept[0][0]):
                 return kept[0][0]
-            else:
-                self._note_undecided(kept)
-            if falling:
-                falling[-1].threshold = min(falling[-1].threshold, self._asked(minimised))
+            for one in falling:
+                one.threshold = min(one.threshold, self._asked(minimised))
+            if better:  # at the new threshold: a checker has to show the best plan's own value
+                kept = list(self._promising(leader, numbered, replicas))
+            self._note_undecided(kept)
             return None
 
         found = self._search(leader, numbered, leaf)
@@ -789,9 +790,8 @@ class _LateSet:
         row, scenario = numbered.row, numbered.scenario
         self.allowed, self.sure = scenario.threshold, numbered.sure
         self.rules = search.problem.rules
-        self.lost = frozenset[int]()
-        if row.lost is not None:
-            self.lost = frozenset(np.nonzero(row.lost)[0].tolist())
+        gone: list[int] = [] if row.lost is None else np.nonzero(row.lost)[0].tolist()
+        self.lost = frozenset(gone)
         self.hit = not self.lost or not self.lost.isdisjoint(replicas)
         parts = scenario.voters
         each = parts.each if isinstance(parts, LateSuccessors) else ()
