@@ -228,8 +228,7 @@ def report() -> str:
         "November 28, 2026 (commit 6366ccb9), beside which each question was asked. Times are CPU "
         f"seconds; a question was interrupted after {LIMIT:g} of them, and had {MEMORY:g} GB. "
         "Networks break triangles and demand is log-normal with σ = 3, where the line says nothing "
-        "else; social mix, 5 replicas of which 3 vote. Gaps and memory: before → now, "
-        "where they differ; without a column for gaps, none was left after 2 s.",
+        "else; social mix, 5 replicas, 3 of them vote. No column for gaps: none after 2 s.",
         hardware(run["machine"] for run in runs.values()),
     ]
     for found in grouped(rows, "row"):
