@@ -55,8 +55,8 @@ class Panel:
         axes.set(**self.axes)
         if "xticks" in self.axes or "yticks" in self.axes:
             axes.minorticks_off()
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(frameon=False, fontsize=8, ncols=1 + (len(self.lines) > 5))
+        if labels := axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False, fontsize=8, ncols=1 + (len(labels) > 5 + bool(self.marks)))
 
 
 def save_panels(path: Path, panels: Sequence[Panel], columns: int = 2, height: float = 3.4) -> None:
