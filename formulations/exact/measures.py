@@ -78,6 +78,7 @@ from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Status, Termination, end_early, relative_gap
 from placement.tail.late_operations import LateOperations
+from placement.tail.pair_bins import SMALL
 
 CLAIMED_LESS = 9e-10
 """Share of the best value by which the bound is below it."""
@@ -95,7 +96,6 @@ _ABOVE_ZERO = 1e-300  # of limits of 0: it stays above 0 when it is scaled
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS  # what a certificate leaves unclaimed, for rounding
 _BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
-_KNOWN_VOTERS = 4096  # leaders and deadlines whose voters are remembered
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
 
@@ -675,7 +675,7 @@ class MeasuresSearch:
         """Return the late operations at a leader; parameters as of `LateVoters`."""
         key = late, leader, deadline, most, fewest
         if key not in self._voters:
-            if len(self._voters) >= _KNOWN_VOTERS:
+            if len(self._voters) * len(self.rank) * (deadline + 1) > SMALL // 8:  # cells
                 self._voters.clear()
             order = VoterOrder.of(late, leader)
             self._voters[key] = LateVoters(late, leader, deadline, order, most, fewest)
