@@ -81,7 +81,7 @@ from placement.tail.late_operations import LateOperations
 from placement.tail.pair_bins import SMALL
 
 CLAIMED_LESS = 9e-10
-"""Share of the best value by which the bound is below it."""
+"""Share of the best value by which the bound is below it. A smaller gap limit asks for no ties."""
 
 SEARCHED_LESS = 5e-10
 """Share of the best value by which the search asks for less than it."""
@@ -913,7 +913,7 @@ def solve_within_limits(problem: Problem, options: Options, plan: Plan, end: flo
         return plan_of_search(search, plan.method)
     search.run()
     proven = search.termination is Termination.FINISHED and search.best is not None
-    if minimises_mean(problem) or not proven or options.gap_limit > 0:
+    if minimises_mean(problem) or not proven or 0 < options.gap_limit < CLAIMED_LESS:
         return plan_of_search(search, plan.method)
     quiet = dataclasses.replace(options, start=search.best, gap_limit=0.0, progress=None)
     ties = MeasuresSearch(problem, quiet, end, plan.bound, search.value)
