@@ -65,7 +65,7 @@ from placement.methods.registry import run
 from placement.workloads import MIXES
 
 EARLY = 2.0
-"""One of the moments, in CPU seconds, at which the gap is noted."""
+"""CPU seconds after which the gap is noted, as one moment of several."""
 
 Folders: TypeAlias = Mapping[str, Path | None]
 """Folders of data by name: "latency", "pmed", "tsplib"."""

@@ -172,7 +172,7 @@ class Experiments:
         description
             Docstring of the module.
         page, report, draw
-            Page of the documentation, what returns it or its tables, and what draws its figures.
+            Page of the documentation, and the functions for its tables and for its figures.
         page_module
             In place of the last two: a module, imported when the page is written, with the
             functions ``tables`` and ``draw_figures``.
@@ -183,8 +183,8 @@ class Experiments:
         if self.about:
             files.add(self.path.with_suffix(".json").name)
         if page_module:
-            report = lambda: vars(import_module(page_module))["tables"]()  # noqa: E731
-            draw = lambda folder: vars(import_module(page_module))["draw_figures"](folder)  # noqa: E731
+            report = lambda: vars(import_module(page_module))["tables"]()  # noqa: E731 - imported late
+            draw = lambda folder: vars(import_module(page_module))["draw_figures"](folder)  # noqa: E731 - imported late
         return Study(
             description, self.add_arguments, self.run, tuple(sorted(files)), page, report, draw
         )

@@ -534,12 +534,12 @@ class _BranchAndBound:
 
     def improve_incumbent(self, leader: int) -> bool:
         """Try descents among promising sites; return whether they found better replicas."""
-        from formulations.exact.p_median import p_median_descents as of
+        from formulations.exact.p_median import p_median_descents as descents
 
         u = self.state.multipliers[leader]
         end = time.perf_counter() + self.state.seconds_left()
-        few = of.has_few_replicas(self.core)
-        return few and of.improve_by_descents(self.core, self.kernel, u, end)
+        few = descents.has_few_replicas(self.core)
+        return few and descents.improve_by_descents(self.core, self.kernel, u, end)
 
     def restart_better(self, leader: int) -> None:
         """Start over with better multipliers and replicas where the tree has turned out large."""
@@ -593,22 +593,22 @@ class _BranchAndBound:
 
     def branch(self, leaders: list[int]) -> None:
         """Finish the trees of leaders; if the leader does not matter, there is one tree."""
-        state, leader = self.state, leaders[0]
+        core, state, leader = self.core, self.state, leaders[0]
         u = np.array([state.multipliers[one] for one in leaders])
         proven = np.array([state.proven[one] for one in leaders])
         self.kernel.open_trees(leaders, u, proven)
         state.opened = leaders
         events: defaultdict[Kernel | LinearKernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
-        clients = len(self.core.active)
+        clients = len(core.active)
         relaxes = restarts = False
-        if not self.core.leader_matters and clients > 0:  # else a plain question loads none of it
-            from formulations.exact.p_median import p_median_descents as of
+        if not core.leader_matters and clients > 0:  # else a plain question loads none of it
+            from formulations.exact.p_median import p_median_descents as descents
             from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
 
-            restarts = of.has_few_replicas(self.core)
-            relaxes = PMedianRelaxation.applies_to(self.core)
-        effort = tuning.PREPARE_BOUNDS * clients * float(self.core.sites) if restarts else math.inf
+            restarts = descents.has_few_replicas(core)
+            relaxes = PMedianRelaxation.applies_to(core)
+        effort = tuning.PREPARE_BOUNDS * clients * float(core.sites) if restarts else math.inf
         keep, patience = None, math.inf
         while True:
             kernel = self.next_kernel()
@@ -625,7 +625,7 @@ class _BranchAndBound:
                 effort, keep = math.inf, None
                 self.restart_better(leader)
             if relaxes and keep is None:
-                keep = of.undecided_sites(self.core, state.multipliers[leader], state.incumbent())
+                keep = descents.undecided_sites(core, state.multipliers[leader], state.incumbent())
                 # about what the first relaxation will cost, in the kernel's units
                 patience = (clients * float(keep.sum())) ** tuning.RELAX_EXPONENT
             if keep is not None and spent >= patience:

@@ -533,8 +533,8 @@ def compiled_available() -> bool:
     """Return whether the compiled kernels were built, from these sources, and can be imported."""
     try:
         # their newest names: a checkout may hold kernels that were built before
-        from formulations.exact._kernel import MOST_BLOCKS  # noqa: F401
-        from formulations.exact._scenarios import search_thresholds  # noqa: F401
+        from formulations.exact._kernel import MOST_BLOCKS  # noqa: F401 - only whether it imports matters
+        from formulations.exact._scenarios import search_thresholds  # noqa: F401 - likewise
     except ImportError:
         return False
     return True

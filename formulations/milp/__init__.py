@@ -9,7 +9,7 @@ program_data    the data of the program: index sets, coefficients, scale, safe r
 program_rows    decision variables, rows, and the objective: Eq. 1 plus weighted cost
 program_model   the Pyomo model put together; configuration from a solution
 lp_strength     LP bound and size of a recipe
-cutting_rounds  rounds of HiGHS, what is claimed and what is checked; proof on safe LP bounds
+cutting_rounds  rounds of HiGHS, its claims and their checks; proof on safe LP bounds
 find_start      a configuration to start from
 method          the method ``milp``, whole or leader by leader
 ==============  ===========================================================================

@@ -320,8 +320,8 @@ class Parser(argparse.ArgumentParser):
         lines += textwrap.wrap((self.description or "").partition(". ")[0].rstrip(".") + ".", 79)
         rows: list[tuple[str, str]] = []
         for action in (a for a in self._actions if not a.option_strings):
-            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-                rows += [(str(c.dest), str(c.help or "")) for c in action._choices_actions]  # noqa: SLF001
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - no public name
+                rows += [(str(c.dest), str(c.help or "")) for c in action._choices_actions]  # noqa: SLF001 - no public name
             elif action.help:
                 rows.append((str(action.metavar or action.dest), action.help))
         rows.append(("", ""))

@@ -221,7 +221,7 @@ def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:
 
 
 def _verbs_with(option: str) -> str:
-    """Name the verbs that have an option, for a key that is none of a question."""
+    """Name the verbs that have an option, for an unknown key of a question."""
     from placement.cli.dispatch import option_owners
 
     return ", ".join(f"placement {verb}" for verb in option_owners(f"--{option}")[:3])

@@ -403,7 +403,7 @@ def add_table_output(
 def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
     """Refuse output files that cannot be written, before the table is computed.
 
-    `suffixes` are those that the table may have, in lower case.
+    `suffixes` are the endings of files for the table, in lower case.
     """
     if args.output is not None:
         check_table(args.output, "--output", suffixes, force=args.force)

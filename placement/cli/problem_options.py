@@ -545,7 +545,7 @@ def read_moves(args: argparse.Namespace) -> Moves | None:
     Raises
     ------
     InputError
-        For a part that is none, a price that is none.
+        For an unknown part, or a price that is no number.
     """
     if not _moves_given(args):
         return None

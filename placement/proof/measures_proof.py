@@ -903,9 +903,9 @@ def _ruled_out(
 def _always_hit(rules: Rules, leader: int, rows: Sequence[Row]) -> bool:
     """Return whether each plan under a leader loses one of its replicas while the leader stays.
 
-    So it is where a loss takes each site and the leader stays after those that spare it: a plan
-    with no replica outside the loss of its leader has no quorum after that one. What is left may
-    break rules for replicas, so there must be none.
+    This holds where a loss takes each site, and the leader stays after all losses of other sites: a
+    plan with no replica outside the loss of its leader has no quorum after it. The replicas that
+    are left may break rules for replicas, so there must be none.
     """
     taken, stays = np.zeros(len(rules.may_hold), dtype=bool), not rules.of("replicas")
     for row in rows:
@@ -944,7 +944,7 @@ def _floor_reaches(
         must_vote=np.zeros(len(rules.may_hold), dtype=bool),
         groups=rules.of("replicas"),
     )
-    rest = table.rest(state, rules.replicas_max)  # all voters have room, also those that are lost
+    rest = table.rest(state, rules.replicas_max)  # all voters have room, lost ones too
     if rest is None:
         return True
     fixed, rho = table.costs.evaluation(state.inside, free, u, NO_BETAS)

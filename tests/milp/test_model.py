@@ -348,7 +348,7 @@ def test_without_any_start():
 
 @pytest.mark.parametrize("recipe", list(Recipe))
 def test_one_site(recipe):
-    """One site, one client: there is nothing to choose."""
+    """A question with a single site and client leaves nothing to choose."""
     plan = solve(
         Problem(sphere(1), replicas=1, voters=1), "milp", settings={"recipe": recipe.value}
     )

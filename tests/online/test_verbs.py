@@ -280,7 +280,7 @@ WRONG = [
     np.zeros((2, 2)),
     np.array([1e400, math.nan]),
 ]
-"""What a field may get; where one of them is right for a field, it is accepted."""
+"""Values for every field; a value that is right for its field is accepted."""
 
 STREAMS = ("ring", "demand")
 

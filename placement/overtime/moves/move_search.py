@@ -180,7 +180,7 @@ class _MoveSearch:
         asked = self._reachable()
         if asked is None:
             return math.inf
-        # a lower price is a lower bound too; those that are infinite are constraints
+        # a lower price is a lower bound too; infinite prices are constraints
         finite = [
             min(p, _MOST_PRICE) if math.isfinite(p) else 0.0
             for p in dataclasses.astuple(self.prices)

@@ -650,7 +650,7 @@ def test_caches_must_spread_evenly():
 
 
 def test_latencies_of_a_cache_worked_by_hand():
-    """One key that is static elsewhere: first read local hop and far RTT, then local."""
+    """A key is static elsewhere: the first read is a local hop and a far RTT, the next is local."""
     geography = Geography(("a", "b"), [[1.0, 50.0], [50.0, 1.0]], ((0,), (1,)))
     for seed in range(20):
         world = hot_set_world(
