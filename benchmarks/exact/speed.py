@@ -55,7 +55,7 @@ from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import SOLVERS, hardware, most_memory, watch_memory
 from benchmarks.harness.result_files import RESULTS, Row, existing_rows, read_json
 from benchmarks.harness.tier3_worlds import world
-from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.method import METHOD
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, Problem
@@ -80,7 +80,7 @@ class Found(NamedTuple):
     value: float
 
 
-Listener: TypeAlias = Callable[[Progress | SearchReport], None] | None
+Listener: TypeAlias = Callable[[Progress], None] | None
 Ask: TypeAlias = Callable[[float, Listener], Found]
 """Seconds allowed, and what is told of progress -> outcome."""
 

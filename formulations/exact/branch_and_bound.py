@@ -54,6 +54,7 @@ from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds
 from placement.errors import LimitError, SolverError
+from placement.methods.options import Progress
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray
 from placement.support.status import Status, Termination, least_bound, relative_gap, status_of
@@ -77,15 +78,6 @@ class SearchLimits:
 
     seconds: float = math.inf
     gap: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class SearchReport:
-    """A moment of the search: seconds since its start, incumbent and proven lower bound."""
-
-    seconds: float
-    incumbent: float
-    bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +113,7 @@ class Result:
     termination: Termination
     configuration: Configuration | None
     proven: float
-    reports: tuple[SearchReport, ...]
+    reports: tuple[Progress, ...]
     seconds: float
     counters: Counters
     leader_bounds: Mapping[int, float] = field(default_factory=dict)
@@ -145,9 +137,9 @@ class Result:
         return status_of(self.configuration is not None, self.score, self.bound)
 
     @property
-    def trace(self) -> tuple[SearchReport, ...]:
+    def trace(self) -> tuple[Progress, ...]:
         """Reports, in time; incumbents fall, bounds rise."""
-        return (*self.reports, SearchReport(self.seconds, self.score, self.bound))
+        return (*self.reports, Progress(self.seconds, self.score, self.bound))
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -217,7 +209,7 @@ class SearchState:
         core: ReducedProblem,
         kernel: Kernel,
         limits: SearchLimits,
-        listen: Callable[[SearchReport], None] | None,
+        listen: Callable[[Progress], None] | None,
         certify: bool,
     ) -> None:
         self.core = core
@@ -231,7 +223,7 @@ class SearchState:
         self.proven: dict[int, float] = {}
         self.multipliers = Multipliers(core)
         self.proofs: dict[int, FloatArray] = {}
-        self.trace: list[SearchReport] = []
+        self.trace: list[Progress] = []
         self.best_bound = 0.0
         self.opened: list[int] = []
         self.rival: LinearKernel | None = None
@@ -278,7 +270,7 @@ class SearchState:
         due = last is None or now - last.seconds >= tuning.REPORT_EVERY
         if not (due or (last is not None and score < last.incumbent)):
             return
-        report = SearchReport(now, score, min(self.bound(), score))
+        report = Progress(now, score, min(self.bound(), score))
         if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):
             return
         self.trace.append(report)
@@ -654,7 +646,7 @@ def search(
     find: Callable[[], Configuration | None] | None = None,
     multipliers: Mapping[int, FloatArray] | None = None,
     continues: bool = False,
-    listen: Callable[[SearchReport], None] | None = None,
+    listen: Callable[[Progress], None] | None = None,
     certify: bool = True,
     kernel: str | Kernel = "compiled",
     pretend: float | None = None,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.method import METHOD, solve
 from formulations.exact.no_plan_proof import no_plan
@@ -158,7 +158,7 @@ def test_interrupt_in_a_report_keeps_what_is_known():
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     optimum = search(core).score
 
-    def stop(report: SearchReport) -> None:
+    def stop(report: Progress) -> None:
         if report.incumbent < math.inf:
             raise KeyboardInterrupt
 

@@ -14,7 +14,6 @@ from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
 from formulations.exact.branch_and_bound import (
     SearchLimits,
-    SearchReport,
     SearchState,
     Stop,
     search,
@@ -22,6 +21,7 @@ from formulations.exact.branch_and_bound import (
 from formulations.exact.certificate_events import ReferenceLeader
 from formulations.exact.kernel import QuickBounds, open_kernel
 from formulations.exact.warm_start import adapt_multipliers
+from placement.methods.options import Progress
 from placement.support.status import Status, Termination
 from tests.effort import examples
 from tests.exact.rational import Checker
@@ -72,7 +72,7 @@ def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
 def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated, shares):
     core = random_core(seed)
     best = brute_force(core)
-    reports: list[SearchReport] = []
+    reports: list[Progress] = []
     pretend = best * 1.5 + 1 if inflated and math.isfinite(best) else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "SHARED_LEADERS", 1 if shares else math.inf)
@@ -126,7 +126,7 @@ def test_the_bound_rises_before_all_have_root_bounds(kernel, monkeypatch):
         noted_ends.append(end)
         return end
 
-    def listen(report: SearchReport) -> None:
+    def listen(report: Progress) -> None:
         assert report.bound <= optimum * (1 + 1e-12)
         bounds.append((len(noted_ends), report.bound))
 
