@@ -23,25 +23,26 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from formulations.exact import tuning
 from formulations.exact.measures import MeasuresSearch
+from formulations.exact.threshold_certificate import ANY, Part
 from placement.measures.question import MeasureQuestion
 from placement.measures.rows import late_operations
 from placement.measures.scenarios import last_bin
 from placement.measures.values import percentile_of
 from placement.model.configuration import Configuration
-from placement.support.status import Termination, end_early
 
 
 @dataclass
 class DeadlineSearch(MeasuresSearch):
     """The search for the plan of the least percentile of a question of measures.
 
-    `least` is the first bin of each leader that is not ruled out; leaders under which a limit
-    cannot be kept are left out.
+    The bound of a leader is its first deadline that is not ruled out; leaders under which a limit
+    cannot be kept have none.
     """
 
-    least: dict[int, int] = field(init=False, default_factory=dict)
     deadline: int | None = field(init=False, default=0)
     _until: float = field(init=False, default=math.inf)
 
@@ -66,36 +67,34 @@ class DeadlineSearch(MeasuresSearch):
         return round(self.value / self._width) if math.isfinite(self.value) else self._last + 1
 
     @property
-    def bound(self) -> float:
-        """Least percentile in ms that any plan may still have."""
-        if self.floors is None:
-            return self.floor
-        least = min(self.least.values(), default=self._bins)
-        if math.isinf(self.value) and least >= self._bins:
-            return math.inf
-        return min(least * self._width, self.value)
+    def _low(self) -> int:
+        """First deadline that is not ruled out."""
+        return min(map(self._first_bin, self.open_bounds), default=self._bins)
 
-    def run(self) -> None:
-        """Search until the best plan is proven, or until the time limit or Ctrl-C."""
-        leaders = [site for site, may in enumerate(self.problem.rules.may_lead) if may]
-        with end_early(self):
-            self.accept_known()
-            self.least = dict.fromkeys(leaders, 0)
-            self.floors = dict.fromkeys(leaders, 0.0)  # some are open
-            self._bisect()
-            if self.termination is Termination.FINISHED:
-                self.floors = {}
+    def _first_bin(self, part: Part) -> int:
+        return round(self.open_bounds[part] / self._width)
+
+    @property
+    def less(self) -> float:
+        """Share of the best value by which the bound is below it when all leaders are closed."""
+        return 0.0
+
+    def search(self) -> None:
+        """Rule out every deadline before that of the best plan, under every leader."""
+        self.start()
+        leaders = np.nonzero(self.problem.rules.may_lead)[0].tolist()
+        self.open_bounds = {(leader, ANY): 0.0 for leader in leaders}
+        self._bisect()
+        self.open_bounds = {}
 
     def _bisect(self) -> None:
         first: int | None = None
         # The first deadline half-way is cheap, and a bound for a user who stops the search.
         patience, cut_short = tuning.LATE_PATIENCE, True
         horizon = percentile_of(self.problem, self._question.aim).distributions.bins
-        while (low := min(self.least.values(), default=self._bins)) < self._bins:
-            self._report()
-            if self.best is not None and 1 - self.bound / self.value <= self.options.gap_limit:
-                self.termination = Termination.GAP_LIMIT
-                return
+        while (low := self._low) < self._bins:
+            self.report()
+            self.stop_at_gap()
             # Half-way, but not beyond what a percentile can be told of when none is known yet.
             deadline, self._until = (low + self._bins) // 2, self.end
             if math.isinf(self.value):
@@ -117,13 +116,13 @@ class DeadlineSearch(MeasuresSearch):
         """Return a plan that keeps a deadline; None when it is ruled out under every leader."""
         self.deadline = deadline
         (late,) = late_operations(self.problem, self._question.aim)
-        waiting = [ell for ell, least in self.least.items() if least <= deadline]
+        waiting = [part[0] for part in self.open_bounds if self._first_bin(part) <= deadline]
         waiting.sort(key=lambda ell: (ell != first, self._led(ell)))
         size, allowed = tuning.LATE_LEADERS, math.inf
         while waiting:
             block, waiting = waiting[:size], waiting[size:]
             size *= 2
-            self._in_time()
+            self.in_time()
             for ell in [ell for ell in block if self._led(ell) > allowed]:
                 block.remove(ell)  # late without a table
                 self._rule_out(ell)
@@ -134,7 +133,7 @@ class DeadlineSearch(MeasuresSearch):
             for ell in sorted(block, key=floors.__getitem__):
                 *limits, minimised = self._functions(ell)
                 if any(self._floor(one, ell) > self._above(one) for one in limits):
-                    self.least.pop(ell)
+                    self.open_bounds.pop((ell, ANY))
                     continue
                 allowed = self._above(minimised)
                 if floors[ell] > allowed:
@@ -142,18 +141,18 @@ class DeadlineSearch(MeasuresSearch):
                     continue
                 before = self.best
                 while not self._tree(ell):  # with more and more rows
-                    self._in_time()
+                    self.in_time()
                 if self.best is not before:
                     return self.best
-                self.least[ell] = deadline + 1
+                self.open_bounds[ell, ANY] = (deadline + 1) * self._width
         return None
 
     def _rule_out(self, leader: int) -> None:
         """Rule out a deadline under a leader, as a checker does without a tree."""
         assert self.deadline is not None
-        self.least[leader] = self.deadline + 1
+        self.open_bounds[leader, ANY] = (self.deadline + 1) * self._width
         if self.records is not None:
-            self.records.pop(leader, None)
+            self.records.pop((leader, ANY), None)
 
     @property
     def stop(self) -> float:

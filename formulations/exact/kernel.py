@@ -11,6 +11,7 @@ under it, make multipliers of every leader ℓ, u_c + B_c (d(s(c), ℓ) − d(s(
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -527,6 +528,11 @@ class Kernel:
     def record(self, on: bool) -> FloatArray:
         """Return the events recorded since the last call, and switch recording."""
         return np.frombuffer(self.compiled.record(self.context, on), dtype=np.float64)
+
+
+def seconds_until(end: float) -> float:
+    """Return the seconds until `end`, a time.perf_counter(), as a kernel takes them."""
+    return min(max(end - time.perf_counter(), 0.0), 1e9)
 
 
 def compiled_available() -> bool:

@@ -92,11 +92,6 @@ class LateVoters:
         return self.order.ordered
 
     @property
-    def handle(self) -> list[_LateVoters]:
-        """Return the voters' part for the compiled search, of every leader: always this one."""
-        return [self.compiled]
-
-    @property
     def others(self) -> int:
         """Voters beside the leader, at most."""
         return self.late.problem.rules.voters - 1 if self.most is None else self.most
@@ -148,21 +143,3 @@ class LateVoters:
         chosen = np.zeros(len(self.late.problem.rules.may_vote), dtype=bool)
         chosen[list(voters)] = True
         return self.least(chosen, np.zeros_like(chosen), 0)
-
-
-@dataclass(frozen=True, eq=False)
-class LateSuccessors:
-    """The voters' part after a loss that the leader does not survive, or may leave after.
-
-    Attributes
-    ----------
-    each
-        Of everyone who may lead then: the least of them counts.
-    """
-
-    each: tuple[LateVoters, ...]
-
-    @property
-    def handle(self) -> list[_LateVoters]:
-        """Return the voters' part for the compiled search, of every leader."""
-        return [one.compiled for one in self.each]

@@ -20,34 +20,30 @@ The records become a certificate of the format of all measures
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import Stop
 from formulations.exact.kernel import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents, TreeOutcome
+from formulations.exact.threshold_certificate import ANY, Part, ThresholdCertificate, TreeRecord
+from formulations.exact.threshold_driver import (
+    ABOVE,
+    CLAIM_SLACK,
+    SEARCHED_LESS,
+    ThresholdDriver,
+)
+from formulations.exact.threshold_search import TreeOutcome
 from placement.contingency.loss_question import LossGoal, LossQuestion
 from placement.evaluation.losses import demand_after, moving_clients
-from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.feasibility.feasible_plans import violations
-from placement.measures.question import MeasureQuestion
-from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.enumeration_check import certified_or_named
-from placement.proof.measures_proof import FORMAT
 from placement.support.checks import BoolArray, FloatArray, IntArray
-from placement.support.status import Termination, least_bound, relative_gap
 
 _GOALS: Mapping[LossGoal, int] = {"worst": 0, "bounded": 1, "weighted": 2}
 _BIG = 1e299
@@ -69,8 +65,8 @@ class TreeCounters:
         closed, for the goals "worst" and "weighted"; +∞ when there is none.
     least_normal
         The same for the normal score less the best one, for the goal "bounded".
-    nodes, bounds, leaves, evaluations
-        How much was done: nodes, bounds and sets of this tree; sets of the whole search.
+    nodes, bounds, leaves
+        How much was done.
     """
 
     least: float
@@ -78,15 +74,6 @@ class TreeCounters:
     nodes: int
     bounds: int
     leaves: int
-    evaluations: int
-
-
-def _loss_of_sites(question: LossQuestion, sites: int) -> IntArray:
-    """Return the number of the loss that takes each site, -1 if none does, shape (sites,)."""
-    loss_of: IntArray = np.full(sites, -1, dtype=np.int32)
-    for number, loss in enumerate(question.losses):
-        loss_of[list(loss.sites)] = number
-    return loss_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +156,8 @@ class LossKernel:
     ----------
     sites, padded
         Number of sites, and length of a row of multipliers.
+    loss_of
+        Number of the loss that takes each site, -1 if none does, shape (sites,).
     """
 
     def __init__(self, problem: Problem, question: LossQuestion, core: ReducedProblem) -> None:
@@ -184,6 +173,9 @@ class LossKernel:
         self._compiled = compiled
         self.sites = rtt.shape[1]
         self.padded = -(-len(active) // _PAD) * _PAD
+        self.loss_of: IntArray = np.full(self.sites, -1, dtype=np.int32)
+        for number, loss in enumerate(question.losses):
+            self.loss_of[list(loss.sites)] = number
         self._context = compiled.losses(
             rtt,
             np.ascontiguousarray(order),
@@ -195,7 +187,7 @@ class LossKernel:
                 np.ascontiguousarray(demand.quorum),
             ),
             np.ascontiguousarray(core.direct),
-            _loss_of_sites(question, self.sites),
+            self.loss_of,
             probability,
             None if moved is None else moved.handle,
             np.ascontiguousarray(np.stack(flags)),
@@ -213,16 +205,12 @@ class LossKernel:
                 int(question.leader_moves),
                 _GOALS[question.goal],
             ),
-            (0.0, min(question.ceiling, 1e300)),
+            min(question.ceiling, 1e300),
         )
 
     def start(self, value: float) -> None:
         """Set the value that is to be undercut, and forget the configuration."""
         self._compiled.start(self._context, min(value, 1e300))
-
-    def offer(self, replicas: tuple[int, ...], seconds: float) -> None:
-        """Take the best leader and voters of a set of replicas if they are the best so far."""
-        self._compiled.descend(self._context, replicas, -1, 0, seconds)
 
     def descend(self, replicas: tuple[int, ...], kicks: int, seed: int, seconds: float) -> None:
         """Descend by swaps of a replica, then from the best after `kicks` random changes."""
@@ -257,11 +245,11 @@ class LossKernel:
         """Go on with the tree for so many nodes, or seconds."""
         return TreeOutcome(self._compiled.run(self._context, nodes, seconds))
 
-    def best(self) -> tuple[float, float, Configuration | None]:
-        """Return the value to undercut, the normal score with it, and the configuration."""
-        value, normal, leader, voters, replicas = self._compiled.best(self._context)
-        found = Configuration.of(leader, voters, replicas) if leader >= 0 else None
-        return _finite(value), _finite(normal), found
+    def best(self) -> tuple[float, Configuration | None]:
+        """Return the value to undercut, and the configuration."""
+        value, leader, voters, replicas = self._compiled.best(self._context)
+        found = Configuration.of(leader, sorted(voters), replicas) if leader >= 0 else None
+        return _finite(value), found
 
     def counters(self) -> TreeCounters:
         """Return the state of the open tree."""
@@ -275,14 +263,7 @@ class LossKernel:
 
 
 _MOST_VOTER_SETS = 20_000
-_PROVED = "branch and bound over the normal case and every loss"
-_ANY = -1  # all successors of a leader
 _NODES_PER_SUCCESSOR, _NODES_AT_LEAST, _MORE_NODES = 3, 50, 10
-_SEARCHED_LESS = 5e-10  # as in losses_below of losses.c
-_CLAIMED = 1 - 9e-10
-"""Share of the value that a proof is claimed for: less than the search asks, so that multipliers
-may be rounded to few digits, and enough to call the value optimal."""
-_ABOVE = 1e-10  # as in losses_thresholds of losses.c
 _SLICE = 0.25  # seconds between two reports
 
 
@@ -299,514 +280,246 @@ def refuses_losses(problem: Problem, question: LossQuestion) -> str | None:
     return ReducedProblem.refuses(problem.demand, rules)
 
 
-def solve_losses(
-    problem: Problem, question: LossQuestion, options: Options, mean: Plan, end: float
-) -> Plan:
-    """Answer a question about losses with a proof; at a limit, the best so far with its bound.
+@dataclass
+class LossSearch(ThresholdDriver):
+    """The search for one question about losses, which :func:`refuses_losses` lets pass.
 
-    Parameters
+    A part is a leader with all who may take over from it, or with one of them. Values of the kernel
+    are ms·operations.
+
+    Attributes
     ----------
-    problem, question, options
-        What is asked, which :func:`refuses_losses` lets pass, and the options of the method.
-    mean
-        The plan of least mean.
-    end
-        A time.perf_counter() at which to stop.
-    """
-    search = LossSearch(problem, question, options, mean, end)
-    try:
-        return search.answer()
-    except KeyboardInterrupt:
-        return search.plan(Termination.INTERRUPTED)
-    except Stop as stopped:
-        return search.plan(stopped.termination)
-
-
-class LossSearch:
-    """The best configuration and bound of one question, and how they came about.
-
-    Values are those of the kernel, ms·operations, save in :meth:`plan`.
+    question
+        What is asked; for ties, the least mean within the least value.
+    kernel
+        The compiled search.
+    multipliers, means
+        Bound of the mean with each site as the leader, normally or after a loss, shape (sites,),
+        and the multipliers that prove it, shape (sites, clients).
     """
 
-    def __init__(
-        self, problem: Problem, question: LossQuestion, options: Options, mean: Plan, end: float
-    ) -> None:
-        self.problem, self.question, self.options = problem, question, options
-        self.mean, self.end, self.began = mean, end, time.perf_counter()
-        self.core = ReducedProblem.of(problem)
-        self.best: Configuration | None = None
-        self.value = math.inf
-        self.bound = -math.inf
-        if math.isfinite(mean.bound):
-            self.bound = max(0.0, question.normal_share * mean.bound)
-        self.certify = bool(options.settings.get("certificate"))
-        self.claim: LossClaimRecord | None = None
-        self.ties: Callable[[], Mapping[str, object]] | None = None
-        self.notes: list[str] = []
-        self.stats: dict[str, float | int | str] = {"nodes": 0, "bounds": 0, "leaves": 0}
+    question: LossQuestion = field(init=False)
+    kernel: LossKernel = field(init=False)
+    multipliers: FloatArray = field(init=False)
+    means: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        question = LossQuestion.of(self.problem)
+        assert question is not None
+        if self.alone:
+            least = question.normal_share * self.unlimited.bound / self.unit
+            self.floor = max(0.0, least) if math.isfinite(least) else -math.inf
+        else:
+            question = question.among_ties(self.ties * self.problem.demand.operations)
+        self.question, self.core = question, ReducedProblem.of(self.problem)
+        self.clients, self.rules = self.core.active, self.core.rules
+        self.kernel = LossKernel(self.problem, question, self.core)
+        self.multipliers = np.zeros((self.core.sites, self.kernel.padded))
+        self.means = np.full(self.core.sites, -math.inf)
+        self._loss_of = self.kernel.loss_of
+        self._taken: Configuration | None = None
 
     @property
-    def seconds_left(self) -> float:
-        """Seconds until the time limit."""
-        return min(max(self.end - time.perf_counter(), 0.0), 1e9)
+    def breaks_ties(self) -> bool:
+        """Return whether the least mean among plans of equal value is asked for."""
+        return self.question.goal == "worst"
 
-    def answer(self) -> Plan:
-        """Run the stages."""
-        found = self.mean.configuration
-        if self.mean.termination is Termination.INTERRUPTED:
-            if found is not None and not violations(self.problem, found):
-                self.offer(found)
-            return self.plan(Termination.INTERRUPTED)
-        stage = _Stage(self, self.question)
-        if self.options.start is not None:
-            stage.start_from(self.options.start)
-        if found is not None:
-            if self.question.goal == "bounded":
-                stage.start_from_worst(found)
-            stage.start_from(found)
-        self.bound = max(self.bound, stage.prove())
-        self.claim = stage.claim()
-        if self.question.goal == "worst" and self.best is not None:
-            self._break_ties()
-        return self.plan(Termination.FINISHED)
+    @property
+    def slack(self) -> float:
+        """By how much X of what is minimised was to be lower than what is claimed."""
+        return CLAIM_SLACK * abs(self.value) * self.unit if self.best is not None else 0.0
 
-    def plan(self, termination: Termination) -> Plan:
-        """Return the present state of the search as a plan."""
-        rate = self.problem.demand.operations
-        bound, certificate = min(self.bound, self.value), None
-        reasons: tuple[str, ...] = ()
-        if self.claim is not None:
-            bound = min(bound, self.claim.bound)
-            value = self.value / rate
-            certificate = LossCertificate(self.best, value, rate, self.claim, self.ties).to_json
-        if self.best is None and math.isinf(bound) and bound > 0:
-            assert isinstance(self.problem.objective, MeasureQuestion)
-            asked = " and ".join(map(str, self.problem.objective.keep))
-            reasons = (
-                f"no plan keeps {asked or 'a quorum after every loss'} (proved by {_PROVED})",
-            )
-        plan = Plan.of(
-            self.problem,
-            self.best,
-            method=self.mean.method,
-            bound=bound / rate,
-            termination=termination,
-            reasons=reasons,
-            notes=self.notes,
-            stats=self.stats,
-            certificate=certificate,
-        )
-        why = ": it would hold too many numbers" if self.certify else ""
-        return certified_or_named(plan, _PROVED, why, wanted=self.certify)
+    # --- plans ------------------------------------------------------------------------------
 
-    def offer(self, configuration: Configuration) -> None:
-        """Keep a configuration of the search and report it."""
-        self.best = configuration
-        self.value = objective_value(self.problem, configuration) * self.problem.demand.operations
-        self.report()
+    def start(self) -> None:
+        """Descend from the plans that are known."""
+        found = self.unlimited.configuration
+        known = self.options.start if self.alone else self.best
+        if known is not None:
+            self._descend(known)
+        if found is not None and self.alone:
+            if self.question.goal == "bounded":  # a set that keeps the ceiling
+                worst = replace(self.question, goal="worst", ceiling=math.inf)
+                kernel = LossKernel(self.problem, worst, self.core)
+                seconds = min(self.seconds_left, 5.0)
+                kernel.descend(found.replicas, tuning.LOSS_KICKS, 0, seconds)
+                kept = kernel.best()[1]
+                if kept is not None:
+                    self._descend(kept)
+            self._descend(found)
 
-    def report(self, bound: float = -math.inf) -> None:
-        """Pass progress on, and stop at a limit."""
-        known, rate = max(self.bound, min(bound, self.value)), self.problem.demand.operations
-        self.bound = known if math.isfinite(known) else self.bound
-        seconds = time.perf_counter() - self.began
-        self.options.report(Progress(seconds, self.value / rate, self.bound / rate))
-        if self.seconds_left <= 0:
-            raise Stop(Termination.TIME_LIMIT)
-        gap = self.options.gap_limit
-        if gap > 0 and relative_gap(self.value, self.bound) <= gap:
-            raise Stop(Termination.GAP_LIMIT)
-
-    def _break_ties(self) -> None:
-        """Find the plan of least mean among the plans of the proven worst case."""
-        assert self.best is not None
-        first, bound = self.best, self.bound
-        if score_of(self.problem, first) <= self.mean.bound * (1 + TIE):
-            certificate = self.mean.certificate
-            self.ties = None if certificate is None else lambda: certificate
-            return
-        stage = _Stage(self, self.question.among_ties(self.value), ties=True)
-        stage.start_from(first)
-        try:
-            stage.prove()
-            tie = stage.claim()
-            self.ties = None if tie is None else lambda: {"format": FORMAT, **tie.to_json(1.0)}
-        except (Stop, KeyboardInterrupt):
-            self.notes.append("whether another plan of this value has a lower mean was not decided")
-            raise
-        finally:
-            self.bound = bound
-            found = stage.kernel.best()[2]
-            if found is not None and found != first:
-                value = objective_value(self.problem, found) * self.problem.demand.operations
-                if value <= self.value * (1 + 4 * TIE):
-                    self.best, self.value = found, min(value, self.value)
-
-
-class _Stage:
-    """Search of the kernel: starts, leaders, trees, and their proofs.
-
-    Parameters
-    ----------
-    search
-        The question that the stage works for.
-    question
-        That of the stage.
-    ties
-        Whether plans of the best worst case are compared by their mean, so that a plan found before
-        the end does not answer the question.
-    """
-
-    def __init__(self, search: LossSearch, question: LossQuestion, *, ties: bool = False) -> None:
-        self.search, self.question, self.ties = search, question, ties
-        self.trees = TreeRecords(MOST_RECORDED if search.certify else 0)
-        core = search.core
-        self.kernel = LossKernel(search.problem, question, core)
-        self.rules = core.rules
-        self.loss_of = _loss_of_sites(question, core.sites)
-        # Every plan loses a replica while its leader stays: of several domains, one is another's.
-        # But what is left may break rules that all replicas obey.
-        hit = question.goal == "worst" and not (question.leader_moves or question.clients_move)
-        hit = hit and not self.rules.of("replicas")
-        hit = hit and bool((self.loss_of[self.rules.may_hold] >= 0).all())
-        self.most = max(1, self.rules.replicas_max - int(hit))
-        self.u = np.zeros((core.sites, self.kernel.padded))
-        self.floors = np.full(core.sites, -math.inf)
-        self.open_bounds: dict[tuple[int, int], float] = {}
-
-    def start_from(self, configuration: Configuration) -> None:
-        """Descend from a configuration."""
-        seconds = self.search.seconds_left
-        self.kernel.offer(configuration.replicas, seconds)
-        seed = self.search.options.seed
-        self.kernel.descend(configuration.replicas, tuning.LOSS_KICKS, seed, min(seconds, 5.0))
+    def _descend(self, configuration: Configuration) -> None:
+        seconds, seed = min(self.seconds_left, 5.0), self.options.seed
+        self.kernel.descend(configuration.replicas, tuning.LOSS_KICKS, seed, seconds)
         self._take()
 
-    def start_from_worst(self, configuration: Configuration) -> None:
-        """Look for a set that keeps the ceiling by descending on the worst case."""
-        search = self.search
-        worst = replace(self.question, goal="worst", ceiling=math.inf)
-        kernel = LossKernel(search.problem, worst, search.core)
-        kernel.descend(configuration.replicas, tuning.LOSS_KICKS, 0, min(search.seconds_left, 5.0))
-        found = kernel.best()[2]
-        if found is not None:
-            self.start_from(found)
+    def _take(self) -> None:
+        """Take over what the kernel has found."""
+        found = self.kernel.best()[1]
+        if found is not None and found != self._taken:
+            self._taken = found
+            if self.accept(found):
+                self.report()
 
-    def prove(self) -> float:
-        """Close every leader, the part of the least bound first; the bound that this proves.
+    # --- leaders ----------------------------------------------------------------------------
 
-        A part is a leader, with all successors or one. A tree that grows large ends: the part comes
-        again when its bound is the least, with more nodes, or as a part for each successor.
+    def parts(self) -> Mapping[Part, float]:
+        """Return the leaders, each with a bound from the mean under everyone who may vote."""
+        rules, most = self.rules, max(1, self.rules.replicas_max - int(self._always_hit))
+        for site in np.nonzero(rules.may_vote)[0].tolist():
+            self.in_time()
+            self.means[site] = self.kernel.floor(
+                site, most, tuning.LOSS_FLOOR_STEPS, self.multipliers[site], self.seconds_left
+            )
+        least = max(0.0, float(self.means[rules.may_vote].min(initial=math.inf)))
+        bounds = {}
+        for leader in np.nonzero(rules.may_lead)[0].tolist():
+            bound, loss = max(0.0, float(self.means[leader])), self._loss_of[leader]
+            if self.question.goal == "weighted" and loss >= 0:
+                # another voter leads after it
+                bound += self.question.probabilities[loss] * min(0.0, least - bound)
+            bounds[leader, ANY] = max(self.floor, bound / self.unit)
+        return bounds
+
+    @property
+    def _always_hit(self) -> bool:
+        """Return whether every plan loses a replica while its leader stays.
+
+        So it is where each site has a loss: of several domains, one is another's. But what is left
+        may break rules that all replicas obey.
         """
-        self._bound_leaders()
-        parts = [(bound, *part, 0) for part, bound in self.open_bounds.items()]
-        heapq.heapify(parts)
-        while parts:
-            _, leader, successor, nodes = heapq.heappop(parts)
-            successors = self._successors(leader, successor)
-            if successors is not None:
-                count = int(successors.sum())
-                nodes = max(nodes, _NODES_PER_SUCCESSOR * count + _NODES_AT_LEAST)
-                if not self._tree(leader, successors, successor, nodes):
-                    bound, each = self.open_bounds[leader, successor], [successor]
-                    if successor == _ANY and self._has_pairs(leader):
-                        each = np.nonzero(successors)[0].tolist()
-                        nodes = 0
-                    for one in each:
-                        self.open_bounds[leader, one] = bound
-                        heapq.heappush(parts, (bound, leader, one, _MORE_NODES * nodes))
-                    if each == [successor]:
-                        continue
-            self.open_bounds.pop((leader, successor), None)
-        return self.proven()
+        question = self.question
+        stays = question.goal == "worst" and not (question.leader_moves or question.clients_move)
+        every = bool((self._loss_of[self.rules.may_hold] >= 0).all())
+        return stays and every and not self.rules.of("replicas")
 
-    def proven(self) -> float:
-        """Bound of the whole stage: of the leaders that are open, and the threshold elsewhere."""
-        closed = _below(self.kernel.best()[0])
-        return least_bound(closed, *self.open_bounds.values())
-
-    def claim(self) -> LossClaimRecord | None:
-        """Return the proofs, once all leaders are closed; None: they were not recorded."""
-        if not self.trees.complete:
-            return None
-        value = self.kernel.best()[0]
-        bound = value * _CLAIMED
-        reached, required = _below(value), bound
-        after = reached, required
-        if self.question.goal == "bounded":
-            after = self._most_after, self.question.ceiling * (1 + 2 * TIE)
-            reached, required = min(reached, after[0]), min(required, after[1])
-        return LossClaimRecord(
-            question=self.question,
-            bound=bound,
-            reached=(reached, after[0]),
-            required=(required, after[1]),
-            floors=self.floors,
-            multipliers=self.u,
-            may_vote=self.rules.may_vote,
-            may_lead=self.rules.may_lead,
-            trees=self.trees.trees,
-            clients=self.search.core.active,
-            replicas=self.rules.replicas_max,
-        )
+    def close(self, part: Part, nodes: int) -> Iterable[tuple[Part, int]]:
+        """Close a part; one that grows large is left with more nodes, or for each successor."""
+        leader, successor = part
+        successors = self._successors(leader, successor)
+        if successors is None:
+            return []
+        count = int(successors.sum())
+        nodes = max(nodes, _NODES_PER_SUCCESSOR * count + _NODES_AT_LEAST)
+        if self._tree(part, successors, nodes):
+            return []
+        if successor == ANY and self._loss_of[leader] >= 0 and not self.question.leader_moves:
+            return [((leader, one), 0) for one in np.nonzero(successors)[0].tolist()]
+        return [(part, _MORE_NODES * nodes)]
 
     @property
     def _most_after(self) -> float:
-        """Mean after a loss that the search takes for one above the ceiling."""
-        return self.question.ceiling * (1 + _ABOVE)
+        """Mean after a loss that is not to be reached."""
+        if self.question.goal == "bounded":
+            return self.question.ceiling * (1 + ABOVE)  # as in losses_thresholds of losses.c
+        return _below(self.kernel.best()[0])
 
     @property
     def _most_normal(self) -> float:
         """Mean that is not to be reached without a loss."""
-        least = _below(self.kernel.best()[0])
-        return min(least, self._most_after) if self.question.goal == "bounded" else least
+        return min(_below(self.kernel.best()[0]), self._most_after)
 
-    def _bound_leaders(self) -> None:
-        """Bound the mean under everyone who may vote, normally and after a loss."""
-        question, rules = self.question, self.rules
-        may_lead = np.nonzero(rules.may_lead)[0].tolist()
-        self.open_bounds = {(leader, _ANY): self.search.bound for leader in may_lead}
-        for site in np.nonzero(rules.may_vote)[0].tolist():
-            seconds = self.search.seconds_left
-            self.floors[site] = self.kernel.floor(
-                site, self.most, tuning.LOSS_FLOOR_STEPS, self.u[site], seconds
-            )
-            if seconds <= 0:
-                self._report()
-        least = max(0.0, float(self.floors[rules.may_vote].min(initial=math.inf)))
-        for leader in may_lead:
-            bound = max(0.0, self.floors[leader])
-            if question.goal == "weighted" and self.loss_of[leader] >= 0:
-                own = question.probabilities[self.loss_of[leader]]
-                bound += own * min(0.0, least - bound)  # another voter leads after it
-            self._raise_bound(leader, _ANY, bound)
+    def _out(self, most: float) -> BoolArray:
+        """Return the voters under whom no mean is below this."""
+        weighted = self.question.goal == "weighted"
+        return self.rules.may_vote & (self.means >= most) & (not weighted)
 
-    def _out_as_successor(self, site: int) -> bool:
-        if self.question.goal == "weighted" or self.question.clients_move:
-            return False  # clients that turn to another site may come closer to the remaining sites
-        bounded = self.question.goal == "bounded"
-        most = self._most_after if bounded else _below(self.kernel.best()[0])
-        return bool(self.floors[site] >= most)
+    def _out_as_successors(self) -> BoolArray:
+        """Return the voters who need not take over.
+
+        Clients that turn to another site may come closer to the remaining sites.
+        """
+        return self._out(self._most_after) & (not self.question.clients_move)
 
     def _successors(self, leader: int, successor: int) -> BoolArray | None:
         """Return the possible successors of a part, or None if it is eliminated."""
-        if self.question.goal != "weighted" and self.floors[leader] >= self._most_normal:
+        if self._out(self._most_normal)[leader]:
             return None
-        out = np.array([self._out_as_successor(site) for site in range(len(self.floors))])
-        successors: BoolArray = self.rules.may_vote & ~out
-        if self.loss_of[leader] >= 0:
-            successors &= self.loss_of != self.loss_of[leader]
-        if successor == _ANY:
+        successors: BoolArray = self.rules.may_vote & ~self._out_as_successors()
+        if self._loss_of[leader] >= 0:
+            successors &= self._loss_of != self._loss_of[leader]
+        if successor == ANY:
             return successors
         one = np.zeros_like(successors)
         one[successor] = successors[successor]
         return one if one.any() else None
 
-    def _has_pairs(self, leader: int) -> bool:
-        return bool(self.loss_of[leader] >= 0) and not self.question.leader_moves
-
-    def _tree(self, leader: int, successors: BoolArray, successor: int, nodes: int) -> bool:
+    def _tree(self, part: Part, successors: BoolArray, nodes: int) -> bool:
         """Run a tree; return whether it was closed. If not, its bound bounds the part."""
-        kernel, stats = self.kernel, self.search.stats
-        kernel.open(leader, successors, self.u[leader], successor=successor, record=self.trees.left)
-        done, seconds = 0, _SLICE
-        while True:
-            outcome = kernel.run(nodes - done, min(seconds, self.search.seconds_left))
+        kernel, (leader, successor) = self.kernel, part
+        kernel.open(
+            leader, successors, self.multipliers[leader], successor=successor, record=self.room
+        )
+        done, seconds, outcome = 0, _SLICE, TreeOutcome.PAUSED
+        while outcome is TreeOutcome.PAUSED:
+            self.in_time()
+            self.stop_at_gap()
+            outcome = kernel.run(nodes - done, min(seconds, self.seconds_left))
             counters = kernel.counters()
             if counters.nodes == done:  # a node that is stopped begins again
                 seconds *= 2
             done = counters.nodes
             self._take()
-            if outcome is not TreeOutcome.PAUSED:
-                break
-            self._raise_bound(leader, successor, self._tree_bound())
-            self._report()
-        if outcome is TreeOutcome.LIMIT:
-            self._raise_bound(leader, successor, self._tree_bound())
-        for name in ("nodes", "bounds", "leaves"):
-            stats[name] = int(stats[name]) + int(getattr(counters, name))
-        if outcome is TreeOutcome.CLOSED and self.trees.complete:
-            self.trees.keep(leader, successor, kernel.record())
-        self._report()
+            if outcome is not TreeOutcome.CLOSED:
+                self._raise_bound(part)
+                self.report()
+        self.counters.add(counters.nodes, counters.bounds, counters.leaves)
+        if outcome is TreeOutcome.CLOSED:
+            self.keep(part, kernel.record())
         return outcome is TreeOutcome.CLOSED
 
-    def _tree_bound(self) -> float:
-        """Lower bound of everything in the open tree."""
+    def _raise_bound(self, part: Part) -> None:
+        """Raise the bound of a part to that of its open tree."""
         counters, value = self.kernel.counters(), self.kernel.best()[0]
-        if self.question.goal != "bounded":
-            return min(counters.least, _below(value))
-        least = self._most_normal + counters.least_normal
-        return least if math.isfinite(value) and math.isfinite(least) else -math.inf
+        least = min(counters.least, _below(value))
+        if self.question.goal == "bounded":
+            least = self._most_normal + counters.least_normal
+            least = least if math.isfinite(value) and math.isfinite(least) else -math.inf
+        self.open_bounds[part] = max(self.open_bounds[part], least / self.unit)
 
-    def _raise_bound(self, leader: int, successor: int, bound: float) -> None:
-        part = leader, successor
-        self.open_bounds[part] = max(self.open_bounds[part], bound)
+    # --- the certificate --------------------------------------------------------------------
 
-    def _take(self) -> None:
-        """Hand an improvement on to the search."""
-        value, _, found = self.kernel.best()
-        if not self.ties and found is not None and value < self.search.value * (1 - TIE):
-            self.search.offer(found)
-
-    def _report(self) -> None:
-        self.search.report(self.proven() if self.open_bounds and not self.ties else -math.inf)
+    @property
+    def certificate(self) -> ThresholdCertificate | None:
+        """Certificate of the result; None: not recorded."""
+        found = super().certificate
+        if found is None:
+            return None
+        question, losses = self.question, len(self.question.losses)
+        claimed = found.bound * self.unit
+        after, aim, normal = math.nan, math.nan, 0
+        required = [claimed]
+        if question.goal == "bounded":
+            kept = question.ceiling * (1 + 2 * TIE)
+            after = self._most_after - kept
+            required.append(kept)
+            # of a limit and the mean, the rows of the limit come first
+            aim, normal = (math.nan, 1 + losses) if self.best is not None else (after, 0)
+        scenarios = range(2 * losses)  # the normal one comes first
+        form = TreeRecord(
+            np.zeros(0),
+            (normal, *(1 + scenario % losses for scenario in scenarios)),
+            (1.0, *(1.0 for _ in scenarios)),
+            (aim, *(after for _ in scenarios)),
+        )
+        leaders, successors = self._out(self._most_normal), self._out_as_successors()
+        floors = {}
+        for site in np.nonzero(leaders | successors)[0].tolist():
+            met = max(most for most in required if most <= self.means[site])
+            floors[site] = self.multipliers[site][: len(self.clients)], self.means[site] - met
+        return replace(
+            found,
+            records={
+                (leader, successor): replace(form, events=record.events)
+                for (leader, successor), record in found.records.items()
+                if not leaders[leader] and not (successor != ANY and successors[successor])
+            },
+            floors=floors,
+            weighted=question.goal == "weighted",
+        )
 
 
 def _below(value: float) -> float:
     """Return the threshold below which a mean is better than `value`; as in the kernel."""
-    return value - _SEARCHED_LESS * abs(value) if math.isfinite(value) else value
-
-
-# --- certificates -----------------------------------------------------------------------------
-
-
-@dataclass
-class TreeRecords:
-    """Records of the trees that were closed, as long as there is room.
-
-    Attributes
-    ----------
-    left
-        Numbers that may still be recorded; 0: nothing is kept any more.
-    trees
-        The record by leader and successor; −1: for all successors.
-    """
-
-    left: int
-    trees: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
-
-    @property
-    def complete(self) -> bool:
-        """Return whether every tree that was closed is kept."""
-        return self.left > 0
-
-    def keep(self, leader: int, successor: int, record: FloatArray | None) -> None:
-        """Keep the record of a closed tree; None: it had no room."""
-        self.left -= self.left if record is None else len(record)
-        if self.complete and record is not None:
-            self.trees[leader, successor] = record
-        else:
-            self.left = 0
-            self.trees.clear()
-
-
-@dataclass(frozen=True, eq=False)
-class LossClaimRecord:
-    """Proven result of one search, with its trees.
-
-    Attributes
-    ----------
-    question
-        What was asked.
-    bound
-        The claim, ms·operations.
-    reached
-        What the normal mean, and that after a loss, had to stay below in the search; infinite
-        without a limit.
-    required
-        What a checker asks of them: no more than `reached`.
-    floors, multipliers
-        Bound of the normal mean under each site, and its multipliers, shapes (sites,) and (sites,
-        clients).
-    may_vote, may_lead
-        Of each site.
-    trees
-        Records of the kernel.
-    clients
-        Indices of the active clients.
-    replicas
-        The most replicas.
-    """
-
-    question: LossQuestion
-    bound: float
-    reached: tuple[float, float]
-    required: tuple[float, float]
-    floors: FloatArray
-    multipliers: FloatArray
-    may_vote: BoolArray
-    may_lead: BoolArray
-    trees: Mapping[tuple[int, int], FloatArray]
-    clients: IntArray
-    replicas: int
-
-    def to_json(self, rate: float) -> dict[str, object]:
-        """Return the claim and its proof as JSON-like data; `rate`: operations of the unit."""
-        weighted = self.question.goal == "weighted"
-        out = [[], []] if weighted else [self._out(case) for case in (0, 1)]
-        out[1] = [] if self.question.clients_move else out[1]
-        leaders = [s for s in np.nonzero(self.may_lead)[0].tolist() if s not in out[0]]
-        slack = [a - b for a, b in zip(self.reached, self.required, strict=True)]
-        count = len(self.clients)
-        events = ThresholdEvents(
-            count, np.arange(count), self.replicas,
-            slack=lambda scenario: slack[int(scenario > 0)],
-            scale=lambda _: 1.0,
-            shared=slack[0] if weighted else None,
-            number=self._number,
-        )  # fmt: skip
-        return {
-            "bound": self.bound / rate,
-            "clients": self.clients.tolist(),
-            "floors": [self._floor(events, site) for site in sorted({*out[0], *out[1]})],
-            "proofs": [
-                {
-                    "leader": leader,
-                    **({} if successor < 0 else {"successor": successor}),
-                    "events": list(events.of(record)),
-                }
-                for (leader, successor), record in self.trees.items()
-                if leader in leaders and successor not in out[1]
-            ],
-        }
-
-    def _number(self, scenario: int) -> int:
-        """Return the row of the question that a scenario of the kernel is."""
-        losses = len(self.question.losses)
-        if scenario:
-            return 1 + (scenario - 1) % losses
-        # of a limit and the mean, the rows of the limit come first
-        bounded = self.question.goal == "bounded" and math.isfinite(self.bound)
-        return 1 + losses if bounded else 0
-
-    def _out(self, case: int) -> list[int]:
-        """Sites whose normal bound reaches the threshold of the normal case, or of losses."""
-        reaches = self.may_vote & (self.floors >= self.reached[case])
-        return [int(site) for site in np.nonzero(reaches)[0]]
-
-    def _floor(self, events: ThresholdEvents, site: int) -> list[object]:
-        met = [x for x in self.required if x <= self.floors[site]]
-        return [site, *events.rounded(self.multipliers[site], self.floors[site] - max(met), 1.0)]
-
-
-@dataclass(frozen=True, eq=False)
-class LossCertificate:
-    """The certificate of a plan about losses.
-
-    Attributes
-    ----------
-    configuration, value
-        The plan, and its value by the shared evaluator; None and +∞: there is none.
-    rate
-        Operations: the kernel's numbers are ms·operations, the value is in ms.
-    claim
-        The proof.
-    ties
-        The same of the mean among the plans of the best worst case; None: not told.
-    """
-
-    configuration: Configuration | None
-    value: float
-    rate: float
-    claim: LossClaimRecord
-    ties: Callable[[], Mapping[str, object]] | None = None
-
-    def to_json(self) -> Mapping[str, object]:
-        """Return the certificate as JSON-like data; site and client numbers are indices."""
-        document: dict[str, object] = {"format": FORMAT, "score": self.value}
-        if self.configuration is not None:
-            document |= self.configuration.to_document()
-        document |= self.claim.to_json(self.rate)
-        if self.ties is not None:
-            document["ties"] = self.ties()
-        return document
+    return value - SEARCHED_LESS * abs(value) if math.isfinite(value) else value

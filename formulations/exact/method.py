@@ -2,9 +2,9 @@
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
 and everything else of a problem. A limit, on prices of any kind, adds a separate search
-(:mod:`formulations.exact.measures`); so does a weight of prices of votes or of near reads. These
-with RTTs that vary by interval, and voters who would have to be searched among too many sets, go to
-the method ``milp``, and the plan says so.
+(:mod:`formulations.exact.threshold_driver`); so does a weight of prices of votes or of near reads.
+These with RTTs that vary by interval, and voters who would have to be searched among too many sets,
+go to the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
-from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
-from formulations.exact.kernel import Counters, Kernel, compiled_available, open_kernel
+from formulations.exact.branch_and_bound import Result, SearchLimits, search
+from formulations.exact.kernel import (
+    Counters,
+    Kernel,
+    compiled_available,
+    open_kernel,
+    seconds_until,
+)
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
@@ -85,14 +91,12 @@ class Session:
 
         At most half of the time is for the question without limits.
         """
-        from formulations.exact.loss_search import refuses_losses, solve_losses
-        from formulations.exact.measures import (
+        from formulations.exact.threshold_driver import (
             answers,
             plan_without_limits,
             solve_within_limits,
             without_limits,
         )
-        from placement.contingency.loss_question import LossQuestion
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
@@ -103,9 +107,6 @@ class Session:
         plan = self._search(without_limits(problem), unlimited)
         if answers(problem, plan):
             return plan_without_limits(problem, plan)
-        question = LossQuestion.of(problem)
-        if question is not None and refuses_losses(problem, question) is None:
-            return solve_losses(problem, question, options, plan, started + limit)
         return solve_within_limits(problem, options, plan, started + limit)
 
     def _search(self, problem: Problem, options: Options) -> Plan:
@@ -117,7 +118,7 @@ class Session:
         if before is not None and taken is not None and differ_in_size_only(core, before):
             take_shared(core, before)
             kernel = taken
-            kernel.resize(core, _seconds_until(end))
+            kernel.resize(core, seconds_until(end))
         warm_start = self._warm_start if options.warm_start is None else options.warm_start
         continues = kernel is not None and warm_start is self._warm_start
         kernel = open_kernel(core) if kernel is None else kernel
@@ -188,11 +189,6 @@ def _beyond_limits(problem: Problem) -> str | None:
     return None if reason is None else f"{what}, and {reason}"
 
 
-def _seconds_until(end: float) -> float:
-    """Return the seconds until `end`, a time.perf_counter(), as a kernel takes them."""
-    return min(max(end - time.perf_counter(), 0.0), 1e9)
-
-
 def _run_search(
     core: ReducedProblem,
     options: Options,
@@ -202,16 +198,13 @@ def _run_search(
     continues: bool,
     find: Callable[[], Configuration | None],
 ) -> Result:
-    def listen(report: SearchReport) -> None:
+    def listen(report: Progress) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
         options.report(Progress(report.seconds, report.incumbent, bound))
 
     return search(
         core,
-        limits=SearchLimits(
-            seconds=max(end - time.perf_counter(), 0.0),
-            gap=options.gap_limit,
-        ),
+        limits=SearchLimits(seconds_until(end), options.gap_limit),
         start=options.start,
         find=find,
         multipliers=_multipliers(warm_start, core),

@@ -1,12 +1,6 @@
-"""The compiled threshold search (``csrc/scenarios``) under one leader, and its events.
+"""The compiled threshold search (``csrc/scenarios``) under one leader.
 
 Where it was not built, questions go to other methods, which the plan names.
-
-It records the weights and multipliers of every bound that closed a part of the search or fixed
-sites, and by how much the bound proved it (``csrc/scenarios/threshold_tree.c``). Any multipliers
-are valid, and what is to spare says how far they may be rounded: they are written as whole numbers
-of few digits. The events are those of :mod:`placement.proof.event_tree`, and what they prove stands
-in :mod:`placement.proof.threshold_proof`.
 
 The search looks for a plan with X_s <= T_s in each of a few *scenarios*
 
@@ -44,17 +38,15 @@ clients, one bound proves this without a look at single sites:
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
 
 import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel import family_arrays
+from formulations.exact.late_voters import LateVoters
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.site_families import site_families
@@ -70,217 +62,55 @@ class TreeOutcome(IntEnum):
     PAUSED = 4
 
 
-MOST_RECORDED = 24_000_000
-"""Numbers that a search records at most, 192 MB; with more there is no certificate."""
-
-_CLOSE, _FIX, _BRANCH, _ENUMERATE, _NONE, _VOTERS, _VOTE = 1, 2, 3, 4, 5, 6, 7
-_NAMES = {_CLOSE: "close", _FIX: "fix", _VOTERS: "voters"}
-_FINEST = 52  # bits of a whole number that a double holds for certain
-_WIDEST = 900  # bits before or behind the point, at most
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdEvents:
-    """Form in which the records of a claim are written.
-
-    Attributes
-    ----------
-    recorded
-        Clients of the record.
-    clients
-        Those of them that a certificate counts, shape (clients,).
-    replicas
-        The most replicas.
-    slack
-        By how much the threshold of a scenario was above what a checker asks, at the least.
-    scale
-        What weights of a scenario are divided by.
-    shared
-        The same as `slack` for questions with one threshold for all scenarios, whose weights the
-        checker knows; None: every scenario has its own.
-    number
-        Number of a scenario in the certificate, from that of the record.
-    """
-
-    recorded: int
-    clients: IntArray
-    replicas: int
-    slack: Callable[[int], float]
-    scale: Callable[[int], float]
-    shared: float | None = None
-    number: Callable[[int], int] = int
-
-    def of(self, record: FloatArray) -> Iterator[list[object]]:
-        """Yield the events of a tree."""
-        at = 0
-
-        def numbers(count: int) -> FloatArray:
-            nonlocal at
-            at += count
-            return record[at - count : at]
-
-        def sites() -> list[int]:
-            (count,) = numbers(1)
-            return list(map(int, numbers(int(count))))
-
-        width = 2 + self.recorded
-        while at < len(record):
-            kind = int(numbers(1)[0])
-            if kind in _NAMES:
-                spare, count = numbers(2)
-                rows = numbers(int(count) * width).reshape(int(count), width)
-                decided = [sites(), sites()] if kind == _FIX else []
-                yield [_NAMES[kind], self._parts(float(spare), rows), *decided]
-            elif kind in {_BRANCH, _VOTE}:
-                yield ["branch" if kind == _BRANCH else "vote", int(numbers(1)[0])]
-            elif kind == _ENUMERATE:
-                yield ["enumerate"]
-            elif kind == _NONE:
-                yield ["close", []]
-            else:
-                raise AssertionError(f"a kernel recorded an unknown event {kind}")
-
-    def _parts(self, spare: float, rows: FloatArray) -> list[object]:
-        """Scenario, weight, bits and multipliers of every scenario of a bound."""
-        scenarios = [int(number) for number in rows[:, 0]]
-        weights = [
-            weight / self.scale(scenario)
-            for scenario, weight in zip(scenarios, rows[:, 1].tolist(), strict=True)
-        ]
-        if self.shared is not None:
-            spare += self.shared
-        else:
-            for scenario, weight in zip(scenarios, weights, strict=True):
-                own = self.slack(scenario)
-                spare += weight * own if math.isfinite(own) else 0.0
-        parts: list[object] = []
-        for number, (weight, u) in self._joined(scenarios, weights, rows[:, 2:]).items():
-            bits, whole = self.rounded(u, spare / len(weights), weight)
-            told = weight if self.shared is None else None
-            parts.append([number, told, bits, whole])
-        return parts
-
-    def _joined(
-        self, scenarios: list[int], weights: list[float], rows: FloatArray
-    ) -> dict[int, tuple[float, FloatArray]]:
-        """Weight and multipliers by number in the certificate.
-
-        Two scenarios may be one there. A bound is concave in its multipliers, so that their mean
-        bounds no less.
-        """
-        joined: dict[int, tuple[float, FloatArray]] = {}
-        for scenario, weight, u in zip(scenarios, weights, rows, strict=True):
-            known = joined.get(self.number(scenario))
-            if known is not None and known[0] + weight > 0:
-                u = (known[0] * known[1] + weight * u) / (known[0] + weight)
-                weight += known[0]
-            joined[self.number(scenario)] = weight, u
-        return joined
-
-    def rounded(self, u: FloatArray, spare: float, weight: float) -> tuple[int, list[int]]:
-        """Multipliers as whole multiples of 2^-bits, which cost a bound no more than `spare`.
-
-        A bound changes by at most max(1, replicas) of what a multiplier does.
-        """
-        u = u[self.clients]
-        largest = max(float(np.abs(u).max(initial=0.0)), 1e-300)
-        bits = min(_FINEST - math.frexp(largest)[1], _WIDEST)
-        if spare > 0:
-            error = 0.5 * weight * max(1, len(u)) * (self.replicas + 1)
-            bits = max(-_WIDEST, min(bits, math.ceil(math.log2(error / spare))))
-        return bits, [int(x) for x in np.rint(np.ldexp(u, bits)).tolist()]
-
-
 Leaf = Callable[[list[int]], Configuration | None]
 """A complete R -> a configuration that keeps all thresholds, or None."""
 
 
-class VotersPart(Protocol):
-    """The part of the voters of a scenario."""
-
-    @property
-    def handle(self) -> object:
-        """The part in the form that the compiled search reads."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class VotePrices:
-    """Prices of the votes beside the leader's, as a part of the voters.
+class VoterCosts:
+    """Cost of the voters beside a leader: a weight times its wait for them, or prices of votes.
 
     Attributes
     ----------
     sites
-        Sites that may vote, without the leader, by their prices, int32.
-    prices
-        Prices of a vote at each of these sites.
-    others
-        |V| − 1.
+        Sites that may vote, in order of their values, int32.
+    values
+        What each costs, in this order.
+    place
+        Of the voter whose value counts: m − 1, or all votes less 1; −1: there are none.
+    summed
+        Whether the sum up to there counts.
+    leader, constant
+        Who may lead after a loss, and what is added then; −1: the leader of the tree.
     """
 
     sites: IntArray
-    prices: FloatArray
-    others: int
+    values: FloatArray
+    place: int
+    summed: bool = False
+    leader: int = -1
+    constant: float = 0.0
 
     @classmethod
-    def of(cls, rules: Rules, prices: FloatArray | None, leader: int) -> VotePrices:
+    def of_votes(cls, rules: Rules, prices: FloatArray | None, leader: int) -> VoterCosts:
         """Order the sites by the price of a vote; None: votes are free."""
         if prices is None:
-            return cls(np.zeros(0, dtype=np.int32), np.zeros(0), 0)
+            return cls(np.zeros(0, dtype=np.int32), np.zeros(0), -1, True)
         able = np.nonzero(rules.may_vote)[0]
         able = able[able != leader]
         order = able[np.argsort(prices[able], kind="stable")]
-        return cls(order.astype(np.int32), prices[order], rules.voters - 1)
+        return cls(order.astype(np.int32), prices[order], rules.voters - 2, True)
 
     @property
-    def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The part in the form that the compiled search reads."""
-        return self.sites, self.prices, len(self.sites), self.others - 1, True
-
-
-@dataclass(frozen=True, eq=False)
-class QuorumWait:
-    """A weight times the wait of a leader for its quorum, as a part of the voters.
-
-    Attributes
-    ----------
-    sites
-        Sites that may vote, in order of their waits, int32.
-    waits
-        D times the wait for each, in this order.
-    place
-        m − 1.
-    """
-
-    sites: IntArray
-    waits: FloatArray
-    place: int
+    def least(self) -> float:
+        """The least sum."""
+        return float(self.values[: self.place + 1].sum())
 
     @property
-    def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The part in the form that the compiled search reads."""
-        return self.sites, self.waits, len(self.sites), self.place, False
-
-
-@dataclass(frozen=True, eq=False)
-class LedWaits:
-    """The wait of the best of those who may lead after a loss, as a part of the voters.
-
-    Attributes
-    ----------
-    each
-        Of everyone who may lead then: the site, a constant, and its waits.
-    """
-
-    each: tuple[tuple[int, float, QuorumWait], ...]
-
-    @property
-    def handle(self) -> tuple[tuple[int, float, IntArray, FloatArray, int, int], ...]:
-        """The part in the form that the compiled search reads."""
-        return tuple(
-            (leader, constant, waits.sites, waits.waits, len(waits.sites), waits.place)
-            for leader, constant, waits in self.each
-        )
+    def handle(self) -> tuple[int, float, IntArray, FloatArray, int, int, bool]:
+        """The numbers in the form that the compiled search reads."""
+        size = len(self.sites)
+        return self.leader, self.constant, self.sites, self.values, size, self.place, self.summed
 
 
 @dataclass(eq=False)
@@ -294,7 +124,7 @@ class Scenario:
     constant
         K.
     voters
-        The part of the voters.
+        The part of the voters, of each who may lead: the least of them counts.
     threshold
         T; a leaf may lower that of the last scenarios.
     scale
@@ -310,12 +140,12 @@ class Scenario:
 
     costs: FloatArray | None
     constant: float
-    voters: VotersPart
+    voters: tuple[VoterCosts, ...] | tuple[LateVoters, ...]
     threshold: float
     scale: float = 1.0
     prices: FloatArray | None = None
     lost: BoolArray | None = None
-    votes: VotePrices | None = None
+    votes: VoterCosts | None = None
 
 
 @dataclass
@@ -332,6 +162,18 @@ class SearchCounters:
     bounds: int = 0
     leaves: int = 0
 
+    def add(self, nodes: int, bounds: int, leaves: int) -> None:
+        """Count the work of a tree."""
+        self.nodes += nodes
+        self.bounds += bounds
+        self.leaves += leaves
+
+
+def _handle(voters: tuple[VoterCosts, ...] | tuple[LateVoters, ...]) -> object:
+    """Return the part of the voters as the compiled search tells the two kinds apart."""
+    late = [one.compiled for one in voters if isinstance(one, LateVoters)]
+    return late or tuple(one.handle for one in voters if isinstance(one, VoterCosts))
+
 
 def search_leader(
     rules: Rules,
@@ -339,13 +181,12 @@ def search_leader(
     leader: int,
     scenarios: list[Scenario],
     leaf: Leaf,
-    *,
-    falling: int = 1,
-    end: float = math.inf,
     counters: SearchCounters,
-    record: int = 0,
-    keep: Callable[[FloatArray | None], None] | None = None,
-) -> Configuration | None:
+    *,
+    falling: int,
+    seconds: float,
+    record: int,
+) -> tuple[Configuration | None, FloatArray | None]:
     """Search the replica sets of a leader.
 
     Parameters
@@ -361,26 +202,26 @@ def search_leader(
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.
-    falling
-        So many of the last scenarios have the threshold of the last one.
-    end
-        A time.perf_counter() at which to stop.
     counters
         Added to.
+    falling
+        So many of the last scenarios have the threshold of the last one.
+    seconds
+        Wall time after which to stop.
     record
         Most numbers of a certificate to record.
-    keep
-        Gets the record of a search that ended without a configuration; None: it was too long.
 
     Returns
     -------
-    Configuration or None
+    found : Configuration or None
         The first that `leaf` returns. None is a proof that no set passes it.
+    events : ndarray or None
+        The record of the search; None: it was too long.
 
     Raises
     ------
     TimeoutError
-        At `end`.
+        When the time is up.
 
     Notes
     -----
@@ -400,7 +241,7 @@ def search_leader(
             return True
         return None if last.threshold == threshold else last.threshold
 
-    outcome, nodes, bounds, leaves, recorded = _scenarios.search_thresholds(
+    outcome, *done, recorded = _scenarios.search_thresholds(
         orders,
         tuple(
             (
@@ -409,7 +250,7 @@ def search_leader(
                 s.constant,
                 s.threshold,
                 s.scale,
-                s.voters.handle,
+                _handle(s.voters),
                 s.lost,
                 None if s.votes is None else s.votes.handle,
             )
@@ -428,15 +269,11 @@ def search_leader(
             falling,
         ),
         family_arrays(site_families(rules, "replicas")),
-        min(max(end - time.perf_counter(), 0.0), 1e9),
+        seconds,
         record,
         decide,
     )
-    counters.nodes += nodes
-    counters.bounds += bounds
-    counters.leaves += leaves
+    counters.add(*done)
     if outcome == TreeOutcome.PAUSED:
         raise TimeoutError
-    if keep is not None and found is None:
-        keep(None if recorded is None else np.frombuffer(recorded, dtype=np.float64))
-    return found
+    return found, None if recorded is None else np.frombuffer(recorded, dtype=np.float64)

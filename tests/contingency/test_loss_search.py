@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.exact.loss_search import LossKernel, LossSearch, _Stage
-from formulations.exact.measures import without_limits
+from formulations.exact.loss_search import LossKernel, LossSearch
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.threshold_driver import without_limits
 from formulations.exact.threshold_search import TreeOutcome
 from placement import Contingency
 from placement.contingency.loss_question import LossQuestion
@@ -141,14 +141,13 @@ def hold(problem, truth, whom):
         assert proved.normal_bound <= truth.score * (1 + 1e-12)
     # A perfect incumbent hides pruning errors: the same from three times the optimum and none.
     mean = run(EXACT, without_limits(problem), Options())
-    search = LossSearch(problem, asked, Options(settings={"certificate": True}), mean, math.inf)
-    stage, rate = _Stage(search, asked, ties=True), problem.demand.operations
-    stage.kernel.start(3 * truth.objective * rate + 1)
-    proven = stage.prove() / rate
-    value, _, found = stage.kernel.best()
-    assert found is not None
-    assert value / rate == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
-    assert value / rate * (1 - 1e-9) - 1e-12 <= proven <= truth.objective * (1 + 1e-12)
+    search = LossSearch(problem, Options(settings={"certificate": True}), mean, math.inf)
+    search.start = lambda: None
+    search.kernel.start(3 * truth.objective * problem.demand.operations + 1)
+    search.search()
+    assert search.best is not None
+    assert search.value == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
+    assert search.value * (1 - 1e-9) - 1e-12 <= search.bound <= truth.objective * (1 + 1e-12)
 
 
 def refused(plan):
@@ -335,7 +334,7 @@ def test_a_search_that_is_asked_for_no_certificate_says_that_there_is_none():
 
 def test_a_certificate_that_becomes_too_large_is_not_kept(monkeypatch):
     problem, _ = question(1, "worst")
-    monkeypatch.setattr("formulations.exact.loss_search.MOST_RECORDED", 20)
+    monkeypatch.setattr("formulations.exact.threshold_driver.MOST_RECORDED", 20)
     monkeypatch.setattr("placement.proof.enumeration_check._MOST_CLAIMED", 0)
     plan = placement.solve(problem)
     assert plan.status is Status.OPTIMAL

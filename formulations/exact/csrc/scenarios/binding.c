@@ -130,7 +130,7 @@ PyDoc_STRVAR(losses_doc,
              "losses(rtt, order, near, relay, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
              "       rules, voter_rules,\n"
              "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
-             "       (step, ceiling)) -> context");
+             "       ceiling) -> context");
 
 /* Rows of clients, RTTs between sites and weights of the waits by interval. */
 static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
@@ -155,10 +155,10 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
     loss_problem *x = calloc(1, sizeof(loss_problem));
     if (!x)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OOOO(OOO)OOOOOO!O!(iiiiiiiiii)(dd)", &rtt, &order, &near, &relay, &first_row,
+    if (!PyArg_ParseTuple(args, "OOOO(OOO)OOOOOO!O!(iiiiiiiiii)d", &rtt, &order, &near, &relay, &first_row,
                           &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &of_replicas, &PyTuple_Type,
                           &of_voters, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
-                          &x->leader_may_move, &x->goal, &x->step, &x->ceiling))
+                          &x->leader_may_move, &x->goal, &x->ceiling))
         goto failed;
     if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->intervals < 1 || x->losses < 0 || x->losses > x->sites ||
         x->replicas_max > MOST_REPLICAS || x->replicas_min < 1 || x->quorum < 1 || x->goal < 0 || x->goal > 2) {
@@ -205,7 +205,7 @@ static PyObject *py_start(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&d", to_problem, &x, &value))
         return NULL;
-    x->value = x->normal = value < BIG ? value : BIG;
+    x->value = value < BIG ? value : BIG;
     x->leader = -1;
     Py_RETURN_NONE;
 }
@@ -230,8 +230,7 @@ static int read_set(loss_problem *x, PyObject *list)
     return (int)n;
 }
 
-PyDoc_STRVAR(descend_doc, "descend(context, replicas, kicks, seed, seconds): swap descent from a set; kicks < 0: only\n"
-                          "evaluate it");
+PyDoc_STRVAR(descend_doc, "descend(context, replicas, kicks, seed, seconds): swap descent from a set");
 
 static PyObject *py_descend(PyObject *self, PyObject *args)
 {
@@ -246,10 +245,7 @@ static PyObject *py_descend(PyObject *self, PyObject *args)
     if ((n = read_set(x, list)) < 0)
         return NULL;
     begin(x, &limit, seconds);
-    if (kicks < 0)
-        losses_evaluate(x, x->set + x->sites + 1, n, -1, losses_below(x, x->value));
-    else
-        losses_descend(x, x->set + x->sites + 1, n, kicks, (unsigned)seed);
+    losses_descend(x, x->set + x->sites + 1, n, kicks, (unsigned)seed);
     if (!end(x, &limit))
         return NULL;
     return PyFloat_FromDouble(x->value);
@@ -341,7 +337,7 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     return outcome == TREE_NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong((long)outcome);
 }
 
-PyDoc_STRVAR(best_doc, "best(context) -> (value, normal score, leader, voters, replicas); leader -1: none");
+PyDoc_STRVAR(best_doc, "best(context) -> (value, leader, voters, replicas); leader -1: none");
 
 static PyObject *tuple_of(const int *sites, int count)
 {
@@ -368,11 +364,11 @@ static PyObject *py_best(PyObject *self, PyObject *capsule)
         Py_XDECREF(voters);
         return NULL;
     }
-    return Py_BuildValue("(ddiNN)", x->value, x->normal, x->leader, voters, replicas);
+    return Py_BuildValue("(diNN)", x->value, x->leader, voters, replicas);
 }
 
 PyDoc_STRVAR(state_doc, "state(context) -> (least bound of the open tree, the same of the normal score less its\n"
-                        "threshold, nodes, bounds, leaves, evaluations)");
+                        "threshold, nodes, bounds, leaves)");
 
 static PyObject *py_state(PyObject *self, PyObject *capsule)
 {
@@ -381,8 +377,8 @@ static PyObject *py_state(PyObject *self, PyObject *capsule)
     if (!x)
         return NULL;
     const scenario_tree *t = &x->tree;
-    return Py_BuildValue("(ddllll)", x->opened ? tree_least(t) : BIG, x->opened ? tree_least_normal(t) : BIG, t->nodes,
-                         t->bounds, t->leaves, x->evaluations);
+    return Py_BuildValue("(ddlll)", x->opened ? tree_least(t) : BIG, x->opened ? tree_least_normal(t) : BIG, t->nodes,
+                         t->bounds, t->leaves);
 }
 
 PyDoc_STRVAR(record_doc, "record(context) -> bytes (float64) recorded of the open tree; None: it was too long");
@@ -520,7 +516,19 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
-/* Read the waits of those who may lead after a loss: (leader, constant, sites in order, waits, their number, place) each. */
+/* Read what voters cost: (leader or -1, constant, sites in order, values, their number, place, summed). */
+static int take_voter_costs(PyObject *given, late_problem *x, voter_costs *of)
+{
+    PyObject *order, *values;
+    if (!PyArg_ParseTuple(given, "idOOiip", &of->leader, &of->constant, &order, &values, &of->able, &of->place, &of->summed))
+        return 0;
+    if (of->able < 0 || of->able > x->sites || of->leader < -1 || of->leader >= x->sites)
+        return refused("more voters than sites, or a leader that is none");
+    return (of->site = copy_buffer(&x->owned, order, (size_t)of->able * sizeof(int))) &&
+           (of->value = copy_buffer(&x->owned, values, (size_t)of->able * sizeof(double)));
+}
+
+/* Read what the voters of each who may lead cost. */
 static int take_led(PyObject *list, late_problem *x, late_scenario *g)
 {
     Py_ssize_t count = PyTuple_Size(list);
@@ -531,18 +539,9 @@ static int take_led(PyObject *list, late_problem *x, late_scenario *g)
         return 0;
     }
     g->leds = (int)count;
-    for (int i = 0; i < g->leds; i++) {
-        PyObject *order, *waits;
-        led_wait *led = &g->led[i];
-        if (!PyArg_ParseTuple(PyTuple_GetItem(list, i), "idOOii", &led->leader, &led->constant, &order, &waits, &led->able,
-                              &led->place))
+    for (int i = 0; i < g->leds; i++)
+        if (!take_voter_costs(PyTuple_GetItem(list, i), x, &g->led[i]))
             return 0;
-        if (led->able < 0 || led->able > x->sites || led->leader < 0 || led->leader >= x->sites)
-            return refused("more voters than sites, or a leader that is none");
-        if (!(led->site = copy_buffer(&x->owned, order, (size_t)led->able * sizeof(int))) ||
-            !(led->wait = copy_buffer(&x->owned, waits, (size_t)led->able * sizeof(double))))
-            return 0;
-    }
     return 1;
 }
 
@@ -584,25 +583,11 @@ static int take_costs(PyObject *costs, PyObject *scenarios, late_problem *x, int
            (g->cost = copy_transposed(&x->owned, costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
 }
 
-/* Read the prices of votes, in the form of the waits of a quorum. */
-static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
-{
-    PyObject *order, *prices;
-    int last, summed;
-    if (!PyArg_ParseTuple(votes, "OOiip", &order, &prices, &g->paid, &last, &summed))
-        return 0;
-    g->votes = last + 1;
-    if (g->paid < 0 || g->paid > x->sites)
-        return refused("more voters than sites");
-    return (g->paid_site = copy_buffer(&x->owned, order, (size_t)g->paid * sizeof(int))) &&
-           (g->vote = copy_buffer(&x->owned, prices, (size_t)g->paid * sizeof(double)));
-}
-
 /* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
- * of votes or None); part: a list of late voters, a tuple of those who may lead, or (sites in order, waits, their number, place, summed). */
+ * of votes or None); part: a list of late voters, or a tuple of what voters cost, for each who may lead. */
 static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 {
-    PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;
+    PyObject *costs, *prices, *part, *lost, *votes;
     late_scenario *g = &x->given[s];
     if (!PyArg_ParseTuple(PyTuple_GetItem(scenarios, s), "OOdddOOO", &costs, &prices, &g->constant, &x->scenario[s].threshold,
                           &x->scenario[s].scale, &part, &lost, &votes) ||
@@ -612,18 +597,10 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
         return 0;
     if (lost != Py_None && !(g->lost = copy_buffer(&x->owned, lost, (size_t)x->sites)))
         return 0;
-    if (votes != Py_None && !take_votes(votes, x, g))
+    g->paid.place = -1;
+    if (votes != Py_None && !take_voter_costs(votes, x, &g->paid))
         return 0;
-    if (PyList_Check(part))
-        return take_voters(part, x, g);
-    if (PyTuple_Size(part) > 0 && PyTuple_Check(PyTuple_GetItem(part, 0)))
-        return take_led(part, x, g);
-    if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
-        return 0;
-    if (g->able < 0 || g->able > x->sites)
-        return refused("more voters than sites");
-    return (g->site = copy_buffer(&x->owned, order, (size_t)g->able * sizeof(int))) &&
-           (g->wait = copy_buffer(&x->owned, waits, (size_t)g->able * sizeof(double)));
+    return PyList_Check(part) ? take_voters(part, x, g) : take_led(part, x, g);
 }
 
 PyDoc_STRVAR(search_thresholds_doc,

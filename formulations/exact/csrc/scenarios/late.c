@@ -313,19 +313,18 @@ voters_found find_voters(late_voters *v, const unsigned char *state, int room, d
 /* ---- Scenarios of late operations and of the mean: the voters' part, and complete sets. See late.h. ---- */
 
 /* The value at a place of an ascending list over sites, or the sum up to it, at sites IN and at most `room` sites FREE. */
-static double least_at(const int *site, const double *value, int count, int place, int summed, const unsigned char *state,
-                       int room)
+static double least_at(const voter_costs *of, const unsigned char *state, int room)
 {
     int found = 0;
     double sum = 0.0;
-    if (place < 0)
+    if (of->place < 0)
         return 0.0;
-    for (int i = 0; i < count; i++) {
-        unsigned char at = state[site[i]];
+    for (int i = 0; i < of->able; i++) {
+        unsigned char at = state[of->site[i]];
         if (at == IN || (at == FREE && room-- > 0)) {
-            sum += value[i];
-            if (found++ == place)
-                return summed ? sum : value[i];
+            sum += of->value[i];
+            if (found++ == of->place)
+                return of->summed ? sum : of->value[i];
         }
     }
     return BIG;
@@ -364,18 +363,16 @@ static const unsigned char *survivors(const late_problem *x, const late_scenario
 static double voters_part(const late_problem *x, const late_scenario *g, const unsigned char *given, int room)
 {
     const unsigned char *state = survivors(x, g, given);
-    double least = BIG, votes = least_at(g->paid_site, g->vote, g->paid, g->votes - 1, 1, state, room);
+    double least = BIG, votes = least_at(&g->paid, state, room);
     if (votes >= BIG)
         return BIG;
-    if (!g->lates && !g->leds)
-        least = least_at(g->site, g->wait, g->able, g->place, g->summed, state, room);
     for (int i = 0; i < g->leds; i++) {
-        const led_wait *led = &g->led[i];
-        unsigned char at = state[led->leader];
+        const voter_costs *led = &g->led[i];
+        unsigned char at = led->leader < 0 ? IN : state[led->leader];
         if (at == OUT || (at == FREE && room < 1))
             continue;
-        double wait = least_at(led->site, led->wait, led->able, led->place, 0, state, room);
-        least = wait + led->constant < least ? wait + led->constant : least;
+        double cost = least_at(led, state, room);
+        least = cost + led->constant < least ? cost + led->constant : least;
     }
     for (int i = 0; i < g->lates; i++) {
         unsigned char at = state[g->late[i]->leader];
@@ -452,11 +449,11 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
     const late_scenario *g = &x->given[s];
     int count = 0;
     (void)most;
-    if (!g->lates && !g->leds)
-        count = add_first(g->site, g->able, g->place + 1, g->lost, state, sites, count);
+    if (g->leds && g->led->leader < 0)
+        count = add_first(g->led->site, g->led->able, g->led->place + 1, g->lost, state, sites, count);
     if (g->lates == 1)
         count = add_first(g->late[0]->site, g->late[0]->others, g->late[0]->members, g->lost, state, sites, count);
-    return add_first(g->paid_site, g->paid, g->votes, g->lost, state, sites, count);
+    return add_first(g->paid.site, g->paid.able, g->paid.place + 1, g->lost, state, sites, count);
 }
 
 /* Voters that keep the late operations within their slack and the waits within theirs, with nothing lost; the terms are
@@ -480,10 +477,10 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
             at = s;
         } else if (slack[s] < BIG) {
             memset(x->near, 0, (size_t)x->sites);
-            for (int i = 0; i < g->able && g->wait[i] <= slack[s] - g->constant; i++)
-                x->near[g->site[i]] = 1;
+            for (int i = 0; i < g->led->able && g->led->value[i] <= slack[s] - g->constant; i++)
+                x->near[g->led->site[i]] = 1;
             near = x->near;
-            far = -g->place;
+            far = -g->led->place;
         }
     }
     if (!v || v->ordered || slack[at] >= BIG)
@@ -537,7 +534,7 @@ static int leaf(void *self, const int *replicas, int count)
             x->left[s] -= assigned(g, x->rank, replicas, count, x->clients, (size_t)x->padded);
         for (int i = 0; i < count && g->price; i++)
             x->left[s] -= g->price[replicas[i]];
-        int below_zero = g->summed || g->votes; /* prices of votes may be */
+        int below_zero = (g->leds && g->led->summed) || g->paid.place >= 0; /* prices of votes may be */
         if ((!below_zero && x->left[s] < g->constant) || g->constant + voters_part(x, g, x->state, 0) > x->left[s])
             return 0;
     }

@@ -57,13 +57,15 @@ voters_found find_voters(late_voters *v, const unsigned char *state, int room, d
 /* 0 when memory ran out. */
 int open_late_voters(late_voters *v);
 
-/* A site that may lead after a loss: a constant, and D times its wait for a quorum. */
+/* What the voters beside a leader cost: the value at a place of a list of sites, or the sum up to it. */
 typedef struct {
-    int leader, able, place;   /* the site; sites that may vote; m - 1 */
-    double constant;
-    int *site;                 /* in order of their waits, shape (able) */
-    double *wait;              /* D times the wait, in this order */
-} led_wait;
+    int leader;                /* who may lead after a loss; -1: the leader of the tree */
+    double constant;           /* of that leader */
+    int able, place;           /* sites that may vote; m - 1, or all votes less 1, -1: there are none */
+    int summed;                /* 1: the sum, of prices of votes */
+    int *site;                 /* in order of their values, shape (able) */
+    double *value;             /* D times the wait, or the price of a vote, of either sign; ascending */
+} voter_costs;
 
 typedef struct {
     double *cost;              /* sites x padded; NULL: the clients cost nothing */
@@ -73,15 +75,9 @@ typedef struct {
     unsigned char *lost;       /* sites: 1 where a loss takes it, and the scenario counts where one of them is IN; NULL: none */
     late_voters **late;        /* the voters' part: the least of so many, one for each who may lead; ... */
     int lates;                 /* ... 0: it is the following */
-    led_wait *led;             /* the voters' part: the least of so many, one for each who may lead after a loss; ... */
-    int leds;                  /* ... 0: it is another */
-    int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */
-    int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
-    int *site;                 /* in order of their waits, shape (able) */
-    double *wait;              /* D times the wait, in this order */
-    int paid, votes;           /* prices of votes besides: sites that may vote, how many of them do; 0: none */
-    int *paid_site;            /* in order of these prices, shape (paid) */
-    double *vote;              /* the prices, of either sign, in this order */
+    voter_costs *led;          /* the voters' part: the least of so many, one for each who may lead after a loss; ... */
+    int leds;                  /* ... otherwise one; 0: it is late */
+    voter_costs paid;          /* prices of votes besides */
 } late_scenario;
 
 typedef struct late_problem {

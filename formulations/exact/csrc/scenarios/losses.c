@@ -119,9 +119,8 @@ typedef struct {
     double base[MOST_REPLICAS][MOST_HITS + 1]; /* by replica as a leader: score without the quorum; 0: normal, 1 + hit */
     int based[MOST_REPLICAS];
     replica_mask may_vote, must_vote, may_lead;
-    double best, best_normal;             /* what must be undercut, then what was found */
+    double best;                          /* what must be undercut, then what was found */
     int only;                             /* the leader's position, -1: any */
-    int found;
     double found_value;
 } evaluation_of_set;
 
@@ -246,11 +245,11 @@ static double elected(evaluation_of_set *e, int scenario, replica_mask alive)
 }
 
 /* Value of (leader at position a, voters) under the goal, or BIG as soon as it is seen not to undercut. */
-static double value_of(evaluation_of_set *e, int a, replica_mask voters, double *normal)
+static double value_of(evaluation_of_set *e, int a, replica_mask voters)
 {
     const loss_problem *x = e->x;
-    double value = score_under(e, a, 0, voters), weighted = value, hit = 0.0;
-    *normal = value;
+    const double normal = score_under(e, a, 0, voters);
+    double value = normal, weighted = normal, hit = 0.0;
     if ((value >= e->best && x->goal != GOAL_WEIGHTED) || value > x->ceiling)
         return BIG; /* a loss that does not hit the plan changes nothing: the normal score keeps the ceiling as well */
     for (int h = 0; h < e->hit; h++) {
@@ -270,7 +269,7 @@ static double value_of(evaluation_of_set *e, int a, replica_mask voters, double 
             value = score;
     }
     if (x->goal == GOAL_WEIGHTED) {
-        value = e->hit ? weighted + (1.0 - hit) * *normal : *normal;
+        value = e->hit ? weighted + (1.0 - hit) * normal : normal;
         if (value >= e->best)
             return BIG;
     }
@@ -287,15 +286,14 @@ static int voters_obey(const evaluation_of_set *e, replica_mask voters)
     return sites_obey(&x->voter_rules, set, count, x->counts);
 }
 
-static void take(evaluation_of_set *e, int a, replica_mask voters, double value, double normal)
+static void take(evaluation_of_set *e, int a, replica_mask voters, double value)
 {
     loss_problem *x = e->x;
     e->best = value;
     e->found_value = value;
-    if (!(value < losses_below(x, x->value)))
+    if (!(value < losses_below(x->value)))
         return;
     x->value = value;
-    x->normal = normal;
     x->leader = e->site[a];
     x->count = e->count;
     x->voter_count = 0;
@@ -304,7 +302,6 @@ static void take(evaluation_of_set *e, int a, replica_mask voters, double value,
         if ((voters >> i) & 1)
             x->voter[x->voter_count++] = e->site[i];
     }
-    x->changed++;
     if (x->opened)
         losses_thresholds(x);
 }
@@ -317,13 +314,12 @@ static void try_voters(evaluation_of_set *e, replica_mask voters, int chosen, in
         if ((voters & e->must_vote) != e->must_vote || !(voters & leaders) || !voters_obey(e, voters))
             return;
         for (int a = 0; a < e->count; a++) {
-            double normal, value;
             if (!((voters & leaders) >> a & 1))
                 continue;
             x->effort += 20.0 * (e->hit + 1.0);
-            value = value_of(e, a, voters, &normal);
+            double value = value_of(e, a, voters);
             if (value < e->best)
-                take(e, a, voters, value, normal);
+                take(e, a, voters, value);
         }
         return;
     }
@@ -343,11 +339,10 @@ double losses_evaluate(loss_problem *x, const int *replicas, int count, int lead
     e.x = x;
     e.site = replicas;
     e.count = count;
-    e.hit = e.found = 0;
+    e.hit = 0;
     e.best = limit;
     e.found_value = BIG;
     e.may_vote = e.must_vote = e.may_lead = 0;
-    x->evaluations++;
     for (int i = 0; i < count; i++) {
         int site = replicas[i], loss = x->loss_of[site], h = 0;
         replica_mask bit = (replica_mask)1 << i;
@@ -430,16 +425,14 @@ static double least_hop(const loss_problem *x, int interval, int from, const int
 }
 
 /* Scores below this, and only those, improve on a value: equal scores may differ by rounding. */
-double losses_below(const loss_problem *x, double value)
+double losses_below(double value)
 {
-    if (value >= BIG)
-        return BIG;
-    return x->step > 0.0 ? value - 0.5 * x->step : value - 5e-10 * fabs(value);
+    return value >= BIG ? BIG : value - 5e-10 * fabs(value);
 }
 
 static void losses_thresholds(loss_problem *x)
 {
-    double least = losses_below(x, x->value);
+    double least = losses_below(x->value);
     double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 1e-10); /* so that rounding is safe: a checker asks for less */
     x->question.total = least;
     for (int s = 0; s < x->question.scenarios; s++)
@@ -614,7 +607,7 @@ static int in_force(void *self, const unsigned char *state, int *which, double *
 static int leaf(void *self, const int *replicas, int count)
 {
     loss_problem *x = self;
-    losses_evaluate(x, replicas, count, x->tree_leader, losses_below(x, x->value));
+    losses_evaluate(x, replicas, count, x->tree_leader, losses_below(x->value));
     return 0;
 }
 
@@ -695,12 +688,10 @@ int losses_prepare(loss_problem *x)
             x->taken[x->loss_of[i]]++;
         }
     }
-    for (int l = 0; l < x->losses; l++)
-        x->all_probability += x->probability[l];
     sort_group(x, x->may_vote, x->mover_list, &x->movers);
     if (x->leader_may_move)
         group_costs(x, x->mover_list, x->movers, x->cost_movers);
-    x->value = x->normal = BIG;
+    x->value = BIG;
     x->leader = -1;
     scenario_question *q = &x->question;
     q->sites = x->sites;
@@ -895,7 +886,7 @@ static double descend(loss_problem *x, int *set, int count)
                     return value;
                 if (!swap(x, set, count, place, site))
                     continue;
-                double other = losses_evaluate(x, set, count, -1, losses_below(x, value));
+                double other = losses_evaluate(x, set, count, -1, losses_below(value));
                 if (other < value) {
                     value = other;
                     best_place = place;

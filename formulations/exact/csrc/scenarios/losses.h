@@ -58,19 +58,16 @@ typedef struct {
     int *loss_of;              /* sites: the loss that takes it, -1: none */
     unsigned char *lost;       /* losses x sites */
     double *probability;       /* losses */
-    double all_probability;
     int replicas_min, replicas_max, voters, quorum, leader_may_move;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
     family_list replica_rules, voter_rules;
     moved_clients moved;
-    double step;               /* every score is a multiple of it; 0: unknown */
 
     /* goal, incumbent, bounds */
     int goal;
     double ceiling;            /* of GOAL_BOUNDED: a score after a loss may be as large */
-    double value, normal;      /* of the best configuration; the value may also be set from outside, BIG: none */
+    double value;              /* of the best configuration; it may also be set from outside, BIG: none */
     int leader, *replicas, *voter, count, voter_count;
-    int changed;               /* counts improvements */
 
     /* the tree */
     int opened;                /* 1: `tree` is in use */
@@ -93,7 +90,6 @@ typedef struct {
     int *near_replica;         /* intervals x MOST_REPLICAS x MOST_REPLICAS: places of the replicas by distance from each */
     int *set;                  /* descents */
     int *counts;               /* of a family of rules */
-    long evaluations;
     double effort, next_pause;
     int (*pause)(void *);
     void *pause_self;
@@ -114,7 +110,7 @@ int moved_prepare(loss_problem *x);                  /* 0: no memory */
 /* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the
  * value of the best of them that is below `limit`, else BIG. */
 double losses_evaluate(loss_problem *x, const int *replicas, int count, int leader, double limit);
-double losses_below(const loss_problem *x, double value); /* the largest value that is an improvement on `value` */
+double losses_below(double value); /* the largest value that is an improvement on `value` */
 
 double losses_descend(loss_problem *x, const int *replicas, int count, int kicks, unsigned seed);
 

@@ -7,7 +7,7 @@
 /* ---- The record of a tree: a flat list of numbers, in depth-first order.
  *
  * A part of the search is a state of the sites. The root is the state with which the tree was opened (losses.h, late.h). An event
- * is a code and its numbers; ../../threshold_search.py reads them. A bound is written as
+ * is a code and its numbers; ../../threshold_certificate.py reads them. A bound is written as
  *
  *   [bound]  margin above 0, number of scenarios with a weight, then for each: scenario, weight, u of every client
  *
