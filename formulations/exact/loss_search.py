@@ -37,7 +37,7 @@ from formulations.exact.threshold_driver import (
     SEARCHED_LESS,
     ThresholdDriver,
 )
-from formulations.exact.threshold_search import TreeOutcome
+from formulations.exact.threshold_search import SearchCounters, TreeOutcome
 from placement.contingency.loss_question import LossGoal, LossQuestion
 from placement.evaluation.losses import demand_after, moving_clients
 from placement.evaluation.score import TIE
@@ -52,28 +52,6 @@ MOST_REPLICAS = 64
 """Largest number of replicas: bits of a mask (MOST_REPLICAS of losses.h)."""
 MOST_HITS = 192
 """Most replicas and losses that move clients together (MOST_HITS of losses.h)."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeCounters:
-    """State of the open tree.
-
-    Attributes
-    ----------
-    least
-        Lower bound on the value of every configuration of the tree that is neither evaluated nor
-        closed, for the goals "worst" and "weighted"; +∞ when there is none.
-    least_normal
-        The same for the normal score less the best one, for the goal "bounded".
-    nodes, bounds, leaves
-        How much was done.
-    """
-
-    least: float
-    least_normal: float
-    nodes: int
-    bounds: int
-    leaves: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,10 +229,18 @@ class LossKernel:
         found = Configuration.of(leader, sorted(voters), replicas) if leader >= 0 else None
         return _finite(value), found
 
-    def counters(self) -> TreeCounters:
-        """Return the state of the open tree."""
-        least, normal, *counts = self._compiled.state(self._context)
-        return TreeCounters(_finite(least), _finite(normal), *counts)
+    def least(self) -> tuple[float, float]:
+        """Return lower bounds on all that is neither evaluated nor closed in the open tree.
+
+        The first is on the value, for the goals "worst" and "weighted". The other is on the normal
+        score less the best one, for "bounded". +∞: nothing is open.
+        """
+        least, normal, *_ = self._compiled.state(self._context)
+        return _finite(least), _finite(normal)
+
+    def counters(self) -> SearchCounters:
+        """Return the work in the open tree."""
+        return SearchCounters(*self._compiled.state(self._context)[2:])
 
     def record(self) -> FloatArray | None:
         """Return the numbers that were recorded of the open tree; None: too many."""
@@ -464,17 +450,17 @@ class LossSearch(ThresholdDriver):
             if outcome is not TreeOutcome.CLOSED:
                 self._raise_bound(part)
                 self.report()
-        self.counters.add(counters.nodes, counters.bounds, counters.leaves)
+        self.counters.add(counters)
         if outcome is TreeOutcome.CLOSED:
             self.keep(part, kernel.record())
         return outcome is TreeOutcome.CLOSED
 
     def _raise_bound(self, part: Part) -> None:
         """Raise the bound of a part to that of its open tree."""
-        counters, value = self.kernel.counters(), self.kernel.best()[0]
-        least = min(counters.least, _below(value))
+        (least, normal), value = self.kernel.least(), self.kernel.best()[0]
+        least = min(least, _below(value))
         if self.question.goal == "bounded":
-            least = self._most_normal + counters.least_normal
+            least = self._most_normal + normal
             least = least if math.isfinite(value) and math.isfinite(least) else -math.inf
         self.open_bounds[part] = max(self.open_bounds[part], least / self.unit)
 

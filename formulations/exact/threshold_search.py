@@ -162,11 +162,11 @@ class SearchCounters:
     bounds: int = 0
     leaves: int = 0
 
-    def add(self, nodes: int, bounds: int, leaves: int) -> None:
-        """Count the work of a tree."""
-        self.nodes += nodes
-        self.bounds += bounds
-        self.leaves += leaves
+    def add(self, tree: SearchCounters) -> None:
+        """Count the work in a tree."""
+        self.nodes += tree.nodes
+        self.bounds += tree.bounds
+        self.leaves += tree.leaves
 
 
 def _handle(voters: tuple[VoterCosts, ...] | tuple[LateVoters, ...]) -> object:
@@ -273,7 +273,7 @@ def search_leader(
         record,
         decide,
     )
-    counters.add(*done)
+    counters.add(SearchCounters(*done))
     if outcome == TreeOutcome.PAUSED:
         raise TimeoutError
     return found, None if recorded is None else np.frombuffer(recorded, dtype=np.float64)

@@ -220,12 +220,11 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
         for leader in np.nonzero(core.rules.may_lead)[0].tolist():
             kernel.open(leader, successors, np.zeros(kernel.padded))
             outcome = kernel.run(3, 10.0)
-            counters = kernel.counters()
             bound = math.inf
             if outcome is TreeOutcome.LIMIT:
-                bound = counters.least
+                bound, normal = kernel.least()
                 if goal == "bounded":
-                    bound = kernel.best()[0] + counters.least_normal
+                    bound = kernel.best()[0] + normal
             least = min(least, bound)
         assert min(least, kernel.best()[0]) <= truth.objective * rate * (1 + 1e-9) + 1e-9
 
