@@ -35,30 +35,17 @@ _ALIKE = 1e-12
 """Probabilities closer than this are the same."""
 
 
-@dataclass(frozen=True, eq=False)
-class VoterOrder:
-    """Sites that may vote under a leader, without itself.
+@lru_cache(maxsize=1024)
+def _voter_order(late: LateOperations, leader: int) -> tuple[IntArray, bool]:
+    """Return the sites that may vote beside a leader, by mean RTT from it.
 
-    Attributes
-    ----------
-    sites
-        By mean RTT from the leader.
-    ordered
-        Whether each answers stochastically no later than the next.
+    And whether each answers stochastically no later than the next.
     """
-
-    sites: IntArray
-    ordered: bool
-
-    @classmethod
-    @lru_cache(maxsize=1024)
-    def of(cls, late: LateOperations, leader: int) -> VoterOrder:
-        """Order the sites around a leader."""
-        able = np.nonzero(late.problem.rules.may_vote)[0]
-        able = able[able != leader]
-        sites = able[closest_first(late.problem.demand.site_rtt[late.scenario][leader, able])]
-        answered = late.answered(leader)[sites]
-        return cls(sites, bool((answered[1:] - answered[:-1] <= _ALIKE).all()))
+    able = np.nonzero(late.problem.rules.may_vote)[0]
+    able = able[able != leader]
+    sites = able[closest_first(late.problem.demand.site_rtt[late.scenario][leader, able])]
+    answered = late.answered(leader)[sites]
+    return sites, bool((answered[1:] - answered[:-1] <= _ALIKE).all())
 
 
 @dataclass(eq=False)
@@ -73,8 +60,6 @@ class LateVoters:
         Site index.
     deadline
         t, in bins.
-    order
-        Around the leader.
     most, fewest
         Voters beside the leader: at most, and at least. None: |V| − 1.
     """
@@ -82,19 +67,13 @@ class LateVoters:
     late: LateOperations
     leader: int
     deadline: int
-    order: VoterOrder
     most: int | None = None
     fewest: int | None = None
 
     @property
     def ordered(self) -> bool:
         """Return whether the closest voters are the best."""
-        return self.order.ordered
-
-    @property
-    def others(self) -> int:
-        """Voters beside the leader, at most."""
-        return self.late.problem.rules.voters - 1 if self.most is None else self.most
+        return _voter_order(self.late, self.leader)[1]
 
     @cached_property
     def compiled(self) -> _LateVoters:
@@ -102,7 +81,9 @@ class LateVoters:
         from formulations.exact import _scenarios
 
         late, leader, times = self.late, self.leader, self.deadline + 1
-        rows = late.answered(leader)[self.order.sites, :times]
+        sites, ordered = _voter_order(late, leader)
+        most = late.problem.rules.voters - 1 if self.most is None else self.most
+        rows = late.answered(leader)[sites, :times]
         if rows.shape[1] < times:  # beyond the horizon nothing more is known
             rows = np.pad(rows, ((0, 0), (0, times - rows.shape[1])), mode="edge")
         kinds = sorted(late.asked.items())
@@ -110,20 +91,20 @@ class LateVoters:
         for row, (_, given) in zip(asked, kinds, strict=True):
             row[max(0, times - given.shape[1]) :] = given[leader, :times][::-1]
         return _scenarios.late_voters(
-            self.order.sites.astype(np.int32),
+            sites.astype(np.int32),
             np.minimum(rows, 1.0),
             np.array([votes for votes, _ in kinds], dtype=np.int32),
             np.array([late.led_shares[votes] for votes, _ in kinds], dtype=np.float64),
             asked,
             (
                 leader,
-                len(self.order.sites),
-                self.others,
-                self.others if self.fewest is None else self.fewest,
+                len(sites),
+                most,
+                most if self.fewest is None else self.fewest,
                 late.problem.rules.quorum - 1,
                 times,
                 len(kinds),
-                self.ordered,
+                ordered,
             ),
         )
 

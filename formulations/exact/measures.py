@@ -41,7 +41,7 @@ from functools import cached_property
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.late_voters import LateVoters, VoterOrder
+from formulations.exact.late_voters import LateVoters
 from formulations.exact.threshold_certificate import ANY, Part
 from formulations.exact.threshold_driver import (
     ABOVE,
@@ -473,8 +473,7 @@ class MeasuresSearch(ThresholdDriver):
         if key not in self._voters:
             if len(self._voters) * len(self.rank) * (deadline + 1) > SMALL // 8:  # cells
                 self._voters.clear()
-            order = VoterOrder.of(late, leader)
-            self._voters[key] = LateVoters(late, leader, deadline, order, most, fewest)
+            self._voters[key] = LateVoters(late, leader, deadline, most, fewest)
         return self._voters[key]
 
     def least_led(self, voters: LateVoters) -> float:
