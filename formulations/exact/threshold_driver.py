@@ -194,11 +194,13 @@ class ThresholdDriver(ABC):
         heapq.heapify(parts)
         while parts:
             _, leader, successor, nodes = heapq.heappop(parts)
-            left = self.close((leader, successor), nodes)
-            bound = bounds.pop((leader, successor))
-            for part, more in left:
-                bounds[part] = bound
-                heapq.heappush(parts, (bound, *part, more))
+            part = leader, successor
+            left = dict(self.close(part, nodes))
+            for one, more in left.items():  # before the part goes: Ctrl-C may come in between
+                bounds[one] = bounds[part]
+                heapq.heappush(parts, (bounds[part], *one, more))
+            if part not in left:
+                del bounds[part]
             if left:
                 self.in_time()
             self.report()
