@@ -23,7 +23,7 @@ import numpy as np
 from formulations.fleet import tuning
 from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.pricing import Checkpoint, PricedMember, Pricer, lagrangean_bound
-from formulations.fleet.rounding import round_master
+from formulations.fleet.rounding import Rounding
 from placement.fleet.fleet_plan import (
     FleetPlan,
     FleetSearch,
@@ -35,7 +35,7 @@ from placement.fleet.fleet_plan import (
 )
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early, relative_gap
 
 _IMPROVES = 1e-9
@@ -146,7 +146,7 @@ class Generation:
 
     def round(self, master: MasterResult) -> None:
         """Make a plan of the weights of a master."""
-        self.placed, self.whole_bound, self.termination = round_master(
+        rounding = Rounding(
             self.pool,
             master,
             self.bound,
@@ -155,6 +155,8 @@ class Generation:
             self.deadline,
             self.termination,
         )
+        self.placed = rounding.run()
+        self.whole_bound, self.termination = rounding.whole_bound, rounding.termination
 
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
@@ -184,17 +186,6 @@ class Generation:
             self.bound, self.prices = bound, prices
         return priced
 
-    def columns_of(self, priced: list[PricedMember]) -> IntArray:
-        """Return the columns of the answers for all databases, shape (members,)."""
-        return np.array(
-            [
-                self.pool.index(member, each.configuration)
-                for member, each in enumerate(priced)
-                if each.configuration is not None
-            ],
-            dtype=np.intp,
-        )
-
     def solve_master(self, deadline: float = math.inf) -> MasterResult:
         """Solve the master over all columns."""
         columns = np.arange(len(self.pool))
@@ -204,12 +195,12 @@ class Generation:
     def generate(self) -> None:
         """Alternate between master and pricing."""
         raised = 0
-        smoothing = tuning.SMOOTHING
+        smoothing, gap = tuning.SMOOTHING, tuning.SHARE_OF_GAP * self.settings.gap
         while True:
             self.master = master = self.solve_master(self.deadline)
             self.note_round(master.value)
             overloaded = bool((master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)).any())
-            if not overloaded and relative_gap(master.value, self.bound) <= self.share_of_gap:
+            if not overloaded and relative_gap(master.value, self.bound) <= gap:
                 return
             if self.bound > self.worst:
                 return
@@ -228,7 +219,12 @@ class Generation:
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
         """Return whether some configuration costs less in the master than its database is worth."""
-        reduced = self.pool.reduced_costs(master, self.columns_of(priced))
+        columns = [
+            self.pool.index(member, each.configuration)
+            for member, each in enumerate(priced)
+            if each.configuration is not None
+        ]
+        reduced = self.pool.reduced_costs(master, np.array(columns, dtype=np.intp))
         return bool((reduced < -_IMPROVES * np.maximum(np.abs(master.worth), self.unit)).any())
 
     @property
@@ -239,11 +235,6 @@ class Generation:
     def late(self) -> bool:
         """Return whether the time is over."""
         return time.perf_counter() >= self.deadline
-
-    @property
-    def share_of_gap(self) -> float:
-        """Gap that is left to the relaxation."""
-        return tuning.SHARE_OF_GAP * self.settings.gap
 
     def note_round(self, value: float) -> None:
         """Keep bound and value of the relaxation, and tell the listener."""

@@ -28,19 +28,8 @@ _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it, and of a bound that is left out."""
 
 
-def round_master(
-    pool: ColumnPool,
-    master: MasterResult,
-    bound: float,
-    settings: FleetSearch,
-    unit: float,
-    deadline: float,
-    ended: Termination = Termination.FINISHED,
-) -> tuple[list[list[Placed]] | None, float, Termination]:
-    """Return whole numbers of columns for every database, a bound, and the end.
-
-    None: no such numbers were found. The bound is that of the integer program over all
-    configurations of a small fleet; −∞: there was none.
+class Rounding:
+    """Search for whole numbers of columns for every database.
 
     A search that was stopped gets what the last master gives within a second and a millisecond
     for each database.
@@ -59,16 +48,14 @@ def round_master(
         Scale of the objective.
     deadline
         Time of ``time.perf_counter`` at which the plan is no longer improved.
-    ended
+    termination
         Why the search for columns ended.
+
+    Attributes
+    ----------
+    whole_bound
+        That of the integer program over all configurations of a small fleet; −∞: there was none.
     """
-    rounding = _RoundingState(pool, master, bound, settings, unit, deadline)
-    rounding.termination = ended
-    return rounding.run(), rounding.whole_bound, rounding.termination
-
-
-class _RoundingState:
-    """State of the rounding; :func:`round_master` is its only user."""
 
     def __init__(
         self,
@@ -78,12 +65,13 @@ class _RoundingState:
         settings: FleetSearch,
         unit: float,
         deadline: float,
+        termination: Termination,
     ) -> None:
         self.pool = pool
         self.bound, self.settings, self.unit = bound, settings, unit
         self.rng = np.random.default_rng(settings.seed)
         self.deadline = deadline
-        self.termination = Termination.FINISHED
+        self.termination = termination
         self.whole_bound = -math.inf
         self.members = pool.rows.fleet.members
         self.copies = np.array([member.copies for member in self.members], dtype=np.float64)
@@ -94,7 +82,10 @@ class _RoundingState:
         self.penalty = max(bound, 1e-12) / np.maximum(pool.rows.capacity, 1.0)
 
     def run(self) -> list[list[Placed]] | None:
-        """Place whole copies under limits with a margin, then the rest; then improve."""
+        """Return the copies of every database, None where none were found.
+
+        Whole copies are placed under limits with a margin, then the rest; then the plan improves.
+        """
         if self.termination is Termination.FINISHED:
             with end_early(self):
                 self.place_all()
