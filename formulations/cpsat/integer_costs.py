@@ -69,8 +69,8 @@ class LeaderCosts:
 
     Attributes
     ----------
-    leader
-        Site index.
+    leaders
+        Site index; several where the objective is the same whoever of them leads.
     direct
         Σ_kc G·d(c, ℓ) and the constants of operations, paid whatever else is decided.
     chains
@@ -84,7 +84,7 @@ class LeaderCosts:
         cheapest site of its chain, the shortest wait, the pinned sites paid.
     """
 
-    leader: int
+    leaders: tuple[int, ...]
     direct: float
     chains: tuple[Chain, ...]
     waits: tuple[Waits, ...]
@@ -115,8 +115,8 @@ class Integers:
     error: float
 
 
-def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
-    """Return the cost of every decision when `leader` leads.
+def leader_costs(problem: Problem, *leaders: int) -> LeaderCosts:
+    """Return the cost of every decision when a site leads, or one of several of the same cost.
 
     Where too few sites may hold a replica, vote or answer a wait, the floor is infinite and there
     is no term.
@@ -125,14 +125,14 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     -----
     O(K·C·S log S) for K scenarios.
     """
-    demand, rules = problem.demand, problem.rules
+    demand, rules, leader = problem.demand, problem.rules, leaders[0]
     led = list(leader_waits(demand, rules, leader).values())
     able = rules.may_vote
     too_few = rules.may_hold.sum() < rules.replicas_min or able.sum() < rules.voters
     if too_few or not all(wait.radii for wait in led):
-        return LeaderCosts(leader, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
+        return LeaderCosts(leaders, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
     certain = rules.must_hold.copy()
-    certain[leader] = True
+    certain[leader] |= len(leaders) == 1
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.
     longest = int(rules.may_hold.sum()) - rules.replicas_min + 1
     voters = np.nonzero(able)[0]
@@ -146,8 +146,8 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
         order_allowed = rules.may_hold[order]
         for c in np.nonzero((near > 0) | (relay > 0))[0]:
             sites = order[c][order_allowed[c]]
-            stop = min(int(certain[sites].argmax()) + 1, longest)
-            sites = sites[:stop]
+            sure = np.flatnonzero(certain[sites])
+            sites = sites[: min([longest, *(sure[:1] + 1)])]
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
         if demand.quorum[k] > 0:
             led_rtt, weight = demand.site_rtt[k][leader], float(demand.quorum[k])
@@ -161,7 +161,7 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
         + sum(float(wait.cost[0]) for wait in waits)
         + float(money[certain].sum())
     )
-    return LeaderCosts(leader, direct, tuple(chains), tuple(waits), money, floor * (1 - _NOISE))
+    return LeaderCosts(leaders, direct, tuple(chains), tuple(waits), money, floor * (1 - _NOISE))
 
 
 def quorum_waits(

@@ -39,10 +39,12 @@ class LeaderVariables:
     empty: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
     slow: list[list[cp_model.IntVar]] = field(default_factory=list)
 
-    def configuration(self, leader: int, value: Callable[[cp_model.IntVar], bool]) -> Configuration:
-        """Read a configuration out of a solution."""
+    def configuration(
+        self, leaders: tuple[int, ...], value: Callable[[cp_model.IntVar], bool]
+    ) -> Configuration:
+        """Read a configuration out of a solution; the first voter of `leaders` leads."""
         return Configuration.of(
-            leader,
+            next(site for site in leaders if value(self.voter[site])),
             [site for site, literal in self.voter.items() if value(literal)],
             [site for site, literal in self.replica.items() if value(literal)],
         )
@@ -95,10 +97,10 @@ def add_all(
     `check_time` is called once per chain and may raise to stop the building.
     """
     _counts(model, variables, problem)
-    _roles(model, variables, problem, costs.leader)
+    _roles(model, variables, problem, costs)
     for group in problem.rules.groups:
         diversity(model, variables.voter if group.role == "voters" else variables.replica, group)
-    _budget(model, variables, problem, costs.leader)
+    _budget(model, variables, problem, costs.leaders[0])
     chains(model, variables, costs, check_time)
     waits(model, variables, costs)
 
@@ -111,13 +113,13 @@ def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Proble
 
 
 def _roles(
-    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
+    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, costs: LeaderCosts
 ) -> None:
     """ℓ ∈ V ⊆ R, and the pins."""
     rules = problem.rules
     for site, voter in variables.voter.items():
         model.add_bool_or([~voter, variables.replica[site]])
-    model.add_bool_and([variables.voter[leader], variables.replica[leader]])
+    model.add_bool_or([variables.voter[leader] for leader in costs.leaders])
     for site in np.nonzero(rules.must_hold)[0].tolist():
         model.add_bool_and([variables.replica[site]])
     for site in np.nonzero(rules.must_vote)[0].tolist():

@@ -4,7 +4,8 @@ Each leader has a floor (every client at its cheapest site, the shortest wait). 
 is not below the incumbent are never modelled; the other leaders are solved by
 :mod:`formulations.cpsat.leader_model` in the order of their floors, with everything not better than
 the incumbent cut off. The proven bound is the least bound over all leaders,
-less the rounding error of its integers (:mod:`formulations.cpsat.integer_costs`).
+less the rounding error of its integers (:mod:`formulations.cpsat.integer_costs`). Where no cost
+depends on the leader, one model has them all.
 
 The leader of the first incumbent comes first and its cut-off keeps the incumbent: a model (or a
 solver) that does not admit a plan known to be feasible is caught there and then.
@@ -17,16 +18,14 @@ import math
 import time
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.cpsat.leader_model import LeaderModel, build, forbid
+from formulations.exact.reduced_problem import leader_groups
 from formulations.linear.leader_program import beyond_rows
-from formulations.milp.find_start import find_start
+from formulations.milp.find_start import find_start, with_best_voters
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, SolverError
-from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods.options import Options, Progress, Setting
@@ -50,7 +49,7 @@ class _LeaderByLeader:
     Attributes
     ----------
     bounds
-        Proven lower bound per leader, by site; leaders that can't lead are absent.
+        Proven lower bound per leader, by site; the first of those that cost the same is for all.
     """
 
     problem: Problem
@@ -124,14 +123,14 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     search = _LeaderByLeader(problem, options, time.perf_counter())
     with end_early(search):
-        for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
-            search.bounds[leader] = 0.0  # nothing costs less than nothing
+        groups = leader_groups(problem)
+        search.bounds = {group[0]: 0.0 for group in groups}  # nothing costs less than nothing
         _start(search)
         costs = dict[int, LeaderCosts]()
-        for leader in search.bounds:
+        for group in groups:
             search.check_time()
-            costs[leader] = leader_costs(problem, leader)
-            search.bounds[leader] = costs[leader].floor
+            costs[group[0]] = leader_costs(problem, *group)
+            search.bounds[group[0]] = costs[group[0]].floor
         search.report()
         for leader in _order(search):
             if search.bounds[leader] < search.target:
@@ -177,10 +176,10 @@ def _solve_leader(search: _LeaderByLeader, costs: LeaderCosts) -> None:
         hint=search.best,
         check_time=search.check_time,
     )
-    own = search.best is not None and search.best.leader == costs.leader and not search.models
+    own = search.best is not None and search.best.leader in costs.leaders and not search.models
     most = search.value if own else search.target
     if math.isfinite(search.value) and not model.cut_off(most, keep=own):
-        search.bounds[costs.leader] = search.target - model.integers.error
+        search.bounds[costs.leaders[0]] = search.target - model.integers.error
         return
     search.building += time.perf_counter() - began
     search.models += 1
@@ -200,7 +199,7 @@ def _solve_leader(search: _LeaderByLeader, costs: LeaderCosts) -> None:
     _raise_bound(search, model, answer, known)
     if answer.interrupted:
         raise KeyboardInterrupt
-    short = search.bounds[costs.leader] < search.target - model.integers.error
+    short = search.bounds[costs.leaders[0]] < search.target - model.integers.error
     if answer.verdict is Verdict.STOPPED and short and search.options.time_limit is not None:
         raise TimeoutError
 
@@ -215,16 +214,14 @@ def _run(search: _LeaderByLeader, model: LeaderModel) -> CpSatResult:
         threads=options.threads,
         gap=options.gap_limit * model.costs.floor * model.integers.scale,
     )
-    others = min(
-        (bound for leader, bound in search.bounds.items() if leader != model.costs.leader),
-        default=math.inf,
-    )
+    mine = model.costs.leaders[0]
+    others = least_bound(*(bound for leader, bound in search.bounds.items() if leader != mine))
 
     def listen(values: list[int] | None, bound: int | None) -> None:
         configuration = _read(model, values)
         if configuration is not None and not violations(search.problem, configuration):
             search.offer(configuration)
-        own = search.bounds[model.costs.leader]
+        own = search.bounds[mine]
         if bound is not None:
             own = max(own, model.in_ms(bound) - model.integers.error)
         search.report(min(others, own))
@@ -239,7 +236,7 @@ def _read(model: LeaderModel, values: list[int] | None) -> Configuration | None:
     if values is None:
         return None
     return model.variables.configuration(
-        model.costs.leader, lambda literal: bool(values[literal.index])
+        model.costs.leaders, lambda literal: bool(values[literal.index])
     )
 
 
@@ -269,29 +266,21 @@ def _accept(
             f"CP-SAT says the objective is {claimed!r}, the evaluator {value!r}, and rounding "
             f"explains only {slack:g}"
         )
-    search.offer(configuration)
-    try:
-        voters = best_voters(
-            problem.demand, problem.rules, configuration.leader, configuration.replicas
-        )
-    except LimitError:
-        return
-    if voters is not None:
-        named = dataclasses.replace(configuration, voters=voters)
-        if objective_value(problem, named) <= search.value and not violations(problem, named):
-            search.value, search.best = objective_value(problem, named), named
+    named = with_best_voters(problem, configuration)
+    if objective_value(problem, named) <= search.value:
+        search.value, search.best = objective_value(problem, named), named
 
 
 def _raise_bound(
     search: _LeaderByLeader, model: LeaderModel, answer: CpSatResult, known: Configuration | None
 ) -> None:
-    leader, error = model.costs.leader, model.integers.error
+    leader, error = model.costs.leaders[0], model.integers.error
     if answer.verdict is Verdict.INFEASIBLE:
         if known is not None:
             sites = search.problem.instance.sites
             raise SolverError(
-                f"CP-SAT finds no configuration led by {sites[leader]!r} that is as good as the "
-                f"one known, with replicas {[sites[r] for r in known.replicas]}"
+                f"CP-SAT finds no configuration led by {sites[known.leader]!r} that is as good as "
+                f"the one known, with replicas {[sites[r] for r in known.replicas]}"
             )
         # With an incumbent, only what is better than the target was left to search.
         search.bounds[leader] = search.target - error if search.best is not None else math.inf
@@ -308,8 +297,8 @@ def _plan(search: _LeaderByLeader) -> Plan:
     if search.best is None and math.isinf(bound):
         _confirm_infeasible(search)
         reasons.append(
-            f"under none of the {len(search.bounds)} candidate leaders is there a configuration "
-            "that obeys all rules"
+            f"under none of the {problem.rules.may_lead.sum()} candidate leaders is there a "
+            "configuration that obeys all rules"
         )
     if (
         search.best is not None

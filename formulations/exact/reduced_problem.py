@@ -11,7 +11,7 @@ Scores and voters come from the shared evaluator (:mod:`placement.evaluation.sco
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -412,10 +412,8 @@ class ReducedProblem:
 
         When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
         """
-        demand = self.demand
-        if demand.quorum.any() or demand.relay.any() or demand.direct.any() or demand.has_waits:
-            return True
-        return self.price is not None and bool((self.price != self.price[0]).any())
+        prices = () if self.price is None else self.price
+        return _leader_matters(self.demand, prices)
 
     @cached_property
     def granularity(self) -> float:
@@ -471,3 +469,22 @@ class ReducedProblem:
                 if voters is not None:
                     return Configuration.of(candidate, voters, chosen)
         return None
+
+
+def leader_groups(problem: Problem) -> list[tuple[int, ...]]:
+    """Return the candidates for leader in groups: a plan costs the same whoever of a group leads.
+
+    One group where no cost, weighted or limited, depends on the leader; else one for each site.
+    """
+    rules = problem.rules
+    leaders = tuple(np.flatnonzero(rules.may_lead).tolist())
+    counts = rules.cost_weight or rules.budget is not None
+    prices = [problem.site_costs(leader) for leader in leaders if counts]
+    alone = not leaders or _leader_matters(problem.demand, prices)
+    return [(leader,) for leader in leaders] if alone else [leaders]
+
+
+def _leader_matters(demand: Demand, prices: Iterable[FloatArray | None]) -> bool:
+    first, *others = [row for row in prices if row is not None] or [np.zeros(0)]
+    led = demand.quorum.any() or demand.relay.any() or demand.direct.any() or demand.has_waits
+    return bool(led) or not all(np.array_equal(first, other) for other in others)

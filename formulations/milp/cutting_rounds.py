@@ -22,7 +22,6 @@ meets the score; where HiGHS's own does not, :mod:`formulations.solvers.safe_bou
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.milp.find_start import with_best_voters
 from formulations.milp.program_data import ProgramData, reduce_terms, static_bound
 from formulations.milp.program_model import (
     OutOfTimeError,
@@ -43,8 +43,7 @@ from formulations.solvers.highs import Guard, HighsResult, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.safe_bounds import prove_by_branching
 from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
-from placement.errors import LimitError, SolverError
-from placement.evaluation.voter_choice import best_voters
+from placement.errors import SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
@@ -151,7 +150,10 @@ def choose_recipe(terms: ProgramData) -> Recipe:
 
     Flows per client close most of the gap, and after reductions there are few of them: leaders and
     servers that a good plan rules out have none. Without a good plan their number is |C||S|².
+    Where nothing is forwarded or waited for, the textbook's program is that of p-median.
     """
+    if not (terms.classes or terms.radii or any(row.guarded for row in terms.clients)):
+        return Recipe.TEXTBOOK
     leaders = len(terms.leaders)
     flows = sum(len(row.serving) * leaders for row in terms.clients if row.relay > 0)
     return Recipe.PER_CLIENT if flows <= _MOST_FLOWS else Recipe.CHAIN
@@ -220,22 +222,8 @@ class CuttingRounds:
 
     def offer(self, configuration: Configuration) -> None:
         """Take a feasible configuration if it is the best so far, with its best voters."""
+        configuration = with_best_voters(self.problem, configuration)
         value = objective_value(self.problem, configuration)
-        try:
-            voters = best_voters(
-                self.problem.demand,
-                self.problem.rules,
-                configuration.leader,
-                configuration.replicas,
-            )
-        except LimitError:
-            voters = None
-        if voters is not None:
-            # Same wait, but the voters every method names; RTTs that vary may even gain by it.
-            named = dataclasses.replace(configuration, voters=voters)
-            dearer = "votes" in self.problem.cost_parts and violations(self.problem, named)
-            if objective_value(self.problem, named) <= value and not dearer:
-                configuration, value = named, objective_value(self.problem, named)
         if math.isinf(value):
             return  # a wait that its roles never end: no plan
         if value < self.value or self.best is None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from placement.errors import LimitError, SolverError, UnsupportedError
-from placement.feasibility.feasible_plans import find_feasible
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods.options import Options
 from placement.methods.registry import available, load_method
 from placement.methods.registry import run as run_method
 from placement.model.configuration import Configuration
+from placement.plan import objective_value
 from placement.problem import Problem
 from placement.support.status import Termination
 
@@ -106,3 +109,18 @@ def find_start(
         return Start(None, "none found", notes=tuple(notes))
     origin = "feasibility search" if found else "none"
     return Start(found, origin, impossible=found is None, notes=tuple(notes))
+
+
+def with_best_voters(problem: Problem, configuration: Configuration) -> Configuration:
+    """Return a configuration with the voters that every method names, where they are no worse."""
+    led = configuration.leader, configuration.replicas
+    try:
+        voters = best_voters(problem.demand, problem.rules, *led)
+    except LimitError:
+        voters = None
+    if voters is None:
+        return configuration
+    named = dataclasses.replace(configuration, voters=voters)
+    # the same wait; RTTs that vary may even gain by it
+    worse = objective_value(problem, named) > objective_value(problem, configuration)
+    return configuration if worse or violations(problem, named) else named

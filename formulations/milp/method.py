@@ -30,6 +30,7 @@ import dataclasses
 import math
 import time
 
+from formulations.exact.reduced_problem import leader_groups
 from formulations.linear.leader_program import beyond_rows
 from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.find_start import Start, find_start
@@ -132,7 +133,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         configuration; ``proof``, "solver" or "safe", see :mod:`formulations.milp.cutting_rounds`;
         ``reduce``, whether that configuration may be used to leave out what costs too much;
         ``leaders``, whether one program holds all leaders ("together") or each has its own
-        ("apart"); "auto" takes them apart when a first configuration is known and may be used.
+        ("apart"); "auto" takes them apart when a first configuration is known and may be used, and
+        a cost depends on the leader.
 
     Returns
     -------
@@ -185,7 +187,8 @@ def _apart(search: CuttingRounds, leaders: str) -> bool:
     """Return whether to solve leader by leader; without a plan every leader costs a tree."""
     if search.best is None:
         return False
-    return leaders == "apart" or (leaders == "auto" and search.reduce)
+    several = len(leader_groups(search.problem)) > 1
+    return leaders == "apart" or (leaders == "auto" and search.reduce and several)
 
 
 def _no_plan(search: CuttingRounds, start: Start) -> Plan:
@@ -291,7 +294,8 @@ METHOD = Method(
         ),
         "leaders": Setting(
             "auto",
-            "one program for all leaders, or one for each; 'auto': apart once there is a plan",
+            "one program for all leaders, or one for each; 'auto': apart once there is a plan, "
+            "unless no cost depends on the leader",
             choices=("auto", "together", "apart"),
         ),
         "reduce": Setting(True, "leave out what the first plan shows to be too expensive"),
