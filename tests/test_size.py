@@ -33,7 +33,7 @@ ROOMS = {
     "benchmarks/live": 1500,
     "benchmarks/online": 1915,
     "benchmarks/overtime": 1120,
-    "formulations/cpsat": 1088,
+    "formulations/cpsat": 1079,
     "formulations/enumeration": 786,
     "formulations/exact": 19098,
     "formulations/fleet": 1697,
