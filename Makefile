@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(
 # Tests start hundreds of processes; without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-databases test-live test-slow test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
+.PHONY: demo test test-landing test-databases test-live test-slow test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -48,9 +48,16 @@ demo: $(VENV)/.demo
 	@echo 'The report: demo/report.html (open it in a browser); the plan with its proof: demo/plan.json;'
 	@echo 'the comparison: demo/compare.png'. The same in the browser: $(BIN)/placement explore azure
 
-## test: everything that a change must pass, in a few minutes
+# Two workers; the plugin of notebooks takes half a second of each process.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal -p no:nbval
+
+## test: what a change must pass while it is made, in a few minutes
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
+
+## test-landing: the tests of `make test` and their second looks, as .ci/run does
+test-landing: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=landing $(PYTEST) -m "not slow and not databases and not live"
 
 ## test-databases: exported texts through real parsers and servers; builds them once into a cache
 test-databases: $(VENV)/.dev
@@ -62,20 +69,20 @@ test-live: $(VENV)/.dev
 
 ## test-slow: the tests marked slow, with the same instances in every run and a fifth of the seeds
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases and not live"
+	HYPOTHESIS_PROFILE=landing $(PYTEST) -m "slow and not databases and not live"
 
 ## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones with all seeds
 test-thorough: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "not databases and not live"
 	$(BIN)/python -m pytest -q -rs -m "live and slow" tests/benchmarks/live
 
-## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=ordinary: the short form
+## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=landing: the short form
 sanitize: $(VENV)/.dev
 	.ci/sanitize
 
 ## test-long: the same with thousands of instances per property, in some hours
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "not databases and not live"
 
 ## lock: write the versions of .venv to requirements.lock, once everything has passed with them
 lock: $(VENV)/.dev

@@ -10,28 +10,33 @@ import os
 
 import pytest
 
-__all__ = ["PROFILE", "examples", "seeds"]
+__all__ = ["PROFILE", "SHORT", "examples", "seeds"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ordinary")
 
-_SHARE = {"ordinary": 0.2, "thorough": 1, "sanitize": 1, "long": 10}
+SHORT = PROFILE in ("ordinary", "landing")
+
+_SHARE = {"ordinary": 0.1, "landing": 0.2, "thorough": 1, "sanitize": 1, "long": 10}
 
 
-def examples(count: int, ordinary: int | None = None) -> int:
+def examples(count: int, landing: int | None = None) -> int:
     """Return the examples of a property: `count` when thorough.
 
-    In ordinary runs it is a fifth of them, or the number that is given.
+    Before a landing it is a fifth, or the number that is given; in ordinary runs half of that.
     """
-    if ordinary is not None and PROFILE == "ordinary":
-        return ordinary
+    if landing is not None and SHORT:
+        return landing if PROFILE == "landing" else math.ceil(landing / 2)
     return max(1, int(count * _SHARE[PROFILE]))
 
 
 def seeds(quick: int, total: int) -> list[object]:
-    """Return seeds from 0 on for ``parametrize``, `total` when thorough; from `quick` on slow ones.
+    """Return seeds from 0 on for ``parametrize``, `total` when thorough; the later ones are slow.
 
-    In ordinary runs a fifth of the slow seeds is left, and not fewer than one.
+    `make test` takes a third of the `quick` ones where they are few, so that each takes its time,
+    `make test-landing` all of them, and `make test-slow` a fifth of the slow ones, at least one.
     """
+    first = math.ceil(quick / 3) if quick < 24 else quick
     more = math.ceil((total - quick) * min(1.0, _SHARE[PROFILE]))
+    landing = (pytest.param(seed, marks=pytest.mark.landing) for seed in range(first, quick))
     slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, quick + more))
-    return [*range(quick), *slow]
+    return [*range(first), *landing, *slow]

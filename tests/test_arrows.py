@@ -118,13 +118,12 @@ MODULES = {
 }
 
 
-@cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _read(path: Path) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Return (module of the four trees, whether it is imported when the file is), and the classes.
 
-
-def _imports(path: Path) -> list[tuple[str, bool]]:
-    """Return (module of the four trees, whether it is imported when the file is)."""
+    The tree of a file is not kept: those of all files would slow down every later collection.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     found: list[tuple[str, bool]] = []
 
     def targets(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -149,13 +148,13 @@ def _imports(path: Path) -> list[tuple[str, bool]]:
             if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):  # no expressions
                 walk(child, at_import and not inside)
 
-    walk(_parsed(path), True)
-    return found
+    walk(tree, True)
+    return found, [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
 @cache
-def _graph() -> dict[str, list[tuple[str, bool]]]:
-    return {name: _imports(path) for name, path in MODULES.items()}
+def _files() -> dict[str, tuple[list[tuple[str, bool]], list[str]]]:
+    return {name: _read(path) for name, path in MODULES.items()}
 
 
 def _rank(name: str) -> int:
@@ -168,7 +167,7 @@ def _rank(name: str) -> int:
 def test_arrows_go_one_way(tree: str) -> None:
     upward = [
         f"{name} -> {target}"
-        for name, targets in _graph().items()
+        for name, (targets, _) in _files().items()
         if name.partition(".")[0] == tree
         for target, _ in targets
         if target.partition(".")[0] not in MAY_IMPORT[tree]
@@ -180,7 +179,7 @@ def test_arrows_go_one_way(tree: str) -> None:
 def test_no_circle_of_imports() -> None:
     """Modules that import one another when they are loaded, by depth-first search."""
     edges = {
-        name: [t for t, now in targets if now and t != name] for name, targets in _graph().items()
+        name: [t for t, now in found if now and t != name] for name, (found, _) in _files().items()
     }
     state: dict[str, int] = {}
     circles: list[str] = []
@@ -203,8 +202,7 @@ def test_no_circle_of_imports() -> None:
 def test_no_class_name_stands_for_two_things() -> None:
     """Classes at the top of a module, with those of the benchmarks and the private ones."""
     homes: dict[str, list[str]] = defaultdict(list)
-    for name, path in MODULES.items():
-        for node in _parsed(path).body:
-            if isinstance(node, ast.ClassDef):
-                homes[node.name.lstrip("_")].append(name)
+    for name, (_, classes) in _files().items():
+        for each in classes:
+            homes[each.lstrip("_")].append(name)
     assert not {name: modules for name, modules in homes.items() if len(modules) > 1}

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available as exact_available
 from formulations.quorumstore.enumeration import Enumeration
-from formulations.quorumstore.enumeration import (
-    compiled_available as sets_available,
-)
+from formulations.quorumstore.enumeration import compiled_available as sets_available
 from heuristics.online.selection import run
 from heuristics.online.selection.run_policy import compiled_available as selection_available
 from placement.support.status import Status

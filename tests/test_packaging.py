@@ -56,6 +56,11 @@ def test_every_path_of_tests_that_a_gate_names_exists(name):
     assert {path for path in paths if not (ROOT / path).exists()} == set()
 
 
+def test_every_second_look_is_there():
+    for path, name in re.findall(r"^(\S+\.py)::(\w*)", read("tests/landing.txt"), re.MULTILINE):
+        assert f"def {name}" in read(f"tests/{path}"), name
+
+
 def test_the_source_distribution_has_every_folder_of_c_sources():
     rules = re.findall(r"^recursive-include (\S+) (.*)$", read("MANIFEST.in"), re.MULTILINE)
     kept = {folder for folder, patterns in rules if {"*.c", "*.h"} <= set(patterns.split())}

@@ -22,7 +22,6 @@ from placement import datasets, quorumstore, workloads
 from placement.analysis import sensitivity
 from placement.analysis import sensitivity as next_best_plans
 from placement.errors import InputError, shown
-from placement.feasibility.feasible_plans import find_feasible
 from placement.methods.registry import available, load_method
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
@@ -65,7 +64,6 @@ INSTANCE = random_instance(0, sites=4, clients=3, prices=True)
 PROBLEM = placement.Problem(INSTANCE, replicas=3, voters=3)
 PLAN = placement.solve(PROBLEM)
 SITES, CLIENTS = INSTANCE.sites, INSTANCE.clients
-CONFIGURATION = find_feasible(PROBLEM)
 KEY = quorumstore.QuorumProblem(
     [[0, 20, 90], [20, 0, 80], [90, 80, 0]], reads=[80, 15, 5], writes=[1, 0, 0]
 )

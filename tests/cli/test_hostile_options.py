@@ -14,7 +14,7 @@ from placement.cli import main
 from placement.cli.argument_parser import Parser
 from placement.cli.dispatch import add_verbs
 from placement.io import save_instance, save_plan
-from tests.effort import PROFILE
+from tests.effort import PROFILE, SHORT
 from tests.io.worlds import small
 
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "9" * 5000, "-" + "9" * 5000, "1,2,3",
@@ -60,14 +60,14 @@ OF_VERBS = sorted({verb for verb, _ in OPTIONS})
 def some(values: Sequence[str], verb: tuple[str, ...], action: argparse.Action) -> Sequence[str]:
     """Return a part of the values, and all in the long form.
 
-    The verbs with the same option, of the same type, share them out: together they get them all,
-    where they are six or more. An option of fewer verbs gets a sixth in each.
+    The verbs with the same option, of the same type, share them out: six of them get them all
+    before a landing, twelve in ordinary runs. An option of fewer verbs gets such a part in each.
     """
-    if PROFILE != "ordinary":
+    if not SHORT:
         return values
     option = (action.option_strings, action.type)
     verbs = [of for of, a in OPTIONS if (a.option_strings, a.type) == option]
-    shares = max(6, min(len(verbs), len(values)))
+    shares = max(6 if PROFILE == "landing" else 12, min(len(verbs), len(values)))
     start = sum(map(ord, "".join(action.option_strings)))  # not the same values for all
     return values[(start + verbs.index(verb)) % shares :: shares]
 
@@ -187,7 +187,7 @@ def test_numbers_that_are_none_are_refused(files, monkeypatch, capsys, verb, act
     for value in values:
         with pytest.raises((argparse.ArgumentTypeError, ValueError)):
             converter(action)(value)
-    if PROFILE == "ordinary":  # the type refuses them all, one goes through the command
+    if SHORT:  # the type refuses them all, one goes through the command
         values = [values[OPTIONS.index((verb, action)) % len(values)]]
     for value in values:
         capsys.readouterr()

@@ -26,7 +26,7 @@ from placement.model.constraints import Diversity
 from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status, Termination
 from placement.testing import random_instance
-from tests.effort import PROFILE, examples, seeds
+from tests.effort import SHORT, examples, seeds
 
 EXACT = load_method("exact")
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
@@ -485,7 +485,7 @@ def test_no_mutation_proves_what_is_false(clients_move, intervals, some):
         gone[kind] += refused(believing(plan, changed))
         assert refused(believing(plan, changed, plan.objective * (1 + 1e-6))), kind
     if not clients_move and intervals == 1:
-        assert sum(not gone[kind] for kind in tried) <= (PROFILE == "ordinary"), gone
+        assert sum(not gone[kind] for kind in tried) <= SHORT, gone
     assert gone["drop proof"] == tried["drop proof"]
     assert sum(gone.values()) > sum(tried.values()) / 3
 

@@ -17,7 +17,6 @@ from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
-from formulations.solvers import highs as highs_module
 from formulations.solvers import safe_bounds as proof_module
 from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import Builder, compile_program
@@ -427,7 +426,7 @@ def test_limits_of_the_proof():
 def test_an_lp_hears_ctrl_c(monkeypatch):
     """Ctrl-C while HiGHS solves one long LP tells it to stop and ends the proof with its bound."""
     program, _ = program_of(Problem(sphere(5), replicas=2, voters=1), Recipe.CHAIN)
-    real, told = highs_module._load, []
+    real, told = highs._load, []
 
     class Pressed(threading.Event):
         def wait(self, timeout=None):
@@ -455,9 +454,9 @@ def test_an_lp_hears_ctrl_c(monkeypatch):
             changeColsBounds=solver.changeColsBounds,
         )  # fmt: skip
 
-    shared = highs_module._Shared
-    monkeypatch.setattr(highs_module, "_load", endless)
-    monkeypatch.setattr(highs_module, "_Shared", lambda: shared(finished=Pressed()))
+    shared = highs._Shared
+    monkeypatch.setattr(highs, "_load", endless)
+    monkeypatch.setattr(highs, "_Shared", lambda: shared(finished=Pressed()))
     proof = prove_by_branching(program, 1e9, lambda values: False)
     assert told[-1] is True
     assert proof.interrupted

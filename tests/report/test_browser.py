@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
+from benchmarks.explore.browser import Browser
 from placement.plan import Plan
 from placement.report import report_html
 from tests.report import worlds
 from tests.report.test_pages import PLANS, seen
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None,
-    reason="needs Chromium and its driver (Debian: apt-get install chromium chromium-driver)",
-)
 
 VISIBLE = """
 return Array.from(document.querySelectorAll('.mark')).map(mark => {
@@ -28,12 +23,6 @@ return Array.from(document.querySelectorAll('.mark')).map(mark => {
           shape.top >= map.top - 1 && shape.bottom <= map.bottom + 1];
 })
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as found:
-        yield found
 
 
 def opened(browser: Browser, source: str, folder: Path) -> None:

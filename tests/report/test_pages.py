@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from placement.errors import InputError
 from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
@@ -549,19 +548,18 @@ def test_nothing_found_is_shown():
     assert "Why" in shown
 
 
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
-def test_a_browser_runs_nothing_and_shows_the_table(values, tmp_path):
+def test_a_browser_runs_nothing_and_shows_the_table(browser, values, tmp_path):
     page = tmp_path / "page.html"
     body = "".join(value._repr_html_() for value in values)
     page.write_text(f"<!doctype html><meta charset=utf-8><title>fine</title>{body}")
-    with Browser() as browser:
-        browser.open(page)
-        assert browser.run("return document.title") == "fine"
-        assert browser.run("return document.scripts.length") == 0
-        assert browser.run("return document.querySelectorAll('table').length") == len(values)
-        assert EVIL in browser.run("return document.querySelector('td').textContent")
-        assert browser.run("return document.body.scrollWidth") > 0
-        assert not browser.console()
+    browser.console()
+    browser.open(page)
+    assert browser.run("return document.title") == "fine"
+    assert browser.run("return document.scripts.length") == 0
+    assert browser.run("return document.querySelectorAll('table').length") == len(values)
+    assert EVIL in browser.run("return document.querySelector('td').textContent")
+    assert browser.run("return document.body.scrollWidth") > 0
+    assert not browser.console()
 
 
 def test_the_hint_about_the_diagonal_works_for_arrays_and_frames():

@@ -141,7 +141,6 @@ def test_reference_shape():
 
 
 CONTENDED = ReadWorkload(clients=30, keys=50, read_share=0.7)
-FAR = np.abs(np.subtract.outer([0, 1, 2, 6, 9], [0, 1, 2, 6, 9])) + 0.3
 
 
 def random_cluster(seed: int, visibility: Visibility) -> RaftCluster:

@@ -18,7 +18,7 @@ import pytest
 from placement.io import save_instance
 from placement.overtime.watch import Store
 from placement.overtime.watch.state_store import read_log
-from tests.effort import PROFILE
+from tests.effort import SHORT
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -102,7 +102,7 @@ def test_a_crash_at_every_moment_there_is(
     wanted, reports = read_log(tmp_path / "whole.db")
     assert len(wanted) == used
     assert sorted(report.kind for report in reports) == kinds
-    for at in range(1, total + 1, 3 if PROFILE == "ordinary" else 1):
+    for at in range(1, total + 1, 3 if SHORT else 1):
         state = tmp_path / f"{at}.db"
         with (
             dying(monkeypatch, at),
