@@ -35,8 +35,8 @@ def seeds(quick: int, total: int) -> list[object]:
     `make test` takes a third of the `quick` ones where they are few, so that each takes its time,
     `make test-landing` all of them, and `make test-slow` a fifth of the slow ones, at least one.
     """
-    first = math.ceil(quick / 3) if quick < 24 else quick
+    if PROFILE == "ordinary":
+        return [*range(math.ceil(quick / 3) if quick < 24 else quick)]
     more = math.ceil((total - quick) * min(1.0, _SHARE[PROFILE]))
-    landing = (pytest.param(seed, marks=pytest.mark.landing) for seed in range(first, quick))
     slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, quick + more))
-    return [*range(first), *landing, *slow]
+    return [*range(quick), *slow]
