@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35583,
     "heuristics": 6040,
     "benchmarks": 13600,
-    "tests": 50387,
+    "tests": 50385,
 }
 
 ROOMS = {
@@ -79,15 +79,15 @@ ROOMS = {
     "tests/exact": 2630,
     "tests/fleet": 1388,
     "tests/heuristics": 1515,
-    "tests/io": 2714,
-    "tests/milp": 1510,
+    "tests/io": 2702,
+    "tests/milp": 1509,
     "tests/money": 1614,
-    "tests/online": 3852,
+    "tests/online": 3851,
     "tests/overtime": 3913,
     "tests/proof": 2534,
     "tests/protocols": 2342,
     "tests/quorumstore": 2339,
-    "tests/report": 981,
+    "tests/report": 968,
     "tests/tail": 1044,
     "tests/workloads": 963,
 }
