@@ -59,13 +59,7 @@ def _plan_of(path: str) -> Plan | None:
     from placement.io.leader_plan_document import FORMAT
     from placement.io.plan_file import load_plan
 
-    try:
-        document = read_document(path)
-    except InputError as error:
-        if error.message.startswith(("not JSON", "not TOML")):
-            message = f"not a configuration ({error.message})"
-            raise InputError(message, source=path, expected=_EXPECTED) from None
-        raise
+    document = read_document(path, _EXPECTED)
     if document.values.get("format") != FORMAT:
         return None
     plan = load_plan(path)

@@ -41,6 +41,7 @@ from placement.quorumstore.plan import QuorumPlan
 from placement.support.status import Status, Termination, status_of
 from placement.support.work import WORK
 
+_EXPECTED = "a plan, as placement solve -o writes it"
 _AGREE = 1e-9
 """Relative excess of a stored bound over the objective that is rounding."""
 
@@ -152,7 +153,7 @@ def load_plan(
     CertificateError
         With `check`, when the plan carries no certificate or its certificate does not hold.
     """
-    document = read_document(path)
+    document = read_document(path, _EXPECTED)
     document.check_format(FORMAT, VERSION)
     if document.has("kind"):
         raise document.refuse("kind", "not a plan with a leader", "a plan that solve wrote")
@@ -199,7 +200,7 @@ def load_any_plan(path: str | os.PathLike[str], *, work: int = WORK) -> Plan | Q
     `work` is the limit of the evaluation of a plan of a quorum store in all losses;
     ``LimitError`` when it takes more steps, before any loss is listed.
     """
-    document = read_document(path)
+    document = read_document(path, _EXPECTED)
     document.check_format(FORMAT, VERSION)
     if not document.has("kind"):
         return load_plan(path)

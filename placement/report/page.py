@@ -117,7 +117,11 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         return FleetDocument(read_fleet_document(source))
     if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
         return read_results(source)
-    value = read_json(source)
+    kinds = (
+        "a plan (placement solve -o), benchmark results (.jsonl), or the JSON of placement "
+        "compare, sweep, pareto, fleet or online"
+    )
+    value = read_json(source, kinds)
     if isinstance(value, dict) and value.get("format") == FORMAT:
         plan = load_any_plan(source, work=work)
         return _checked_if_quick(plan) if isinstance(plan, Plan) else plan
@@ -139,12 +143,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         )
     empty = isinstance(value, list) and not value
     if empty or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(
-            "nothing to report on",
-            source=os.fspath(path),
-            expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
-            "placement compare, sweep, pareto, fleet or online",
-        )
+        raise InputError("nothing to report on", source=os.fspath(path), expected=kinds)
     if rows and not ({"method", "voters", "protocol"} & set(rows[0])):
         words = "rows that are neither a comparison nor a sweep"
         expected = "the columns 'method', or 'replicas' and 'voters'"

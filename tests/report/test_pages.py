@@ -352,7 +352,7 @@ def test_plans_from_files(tmp_path: Path) -> None:
         ("[1, 2]", "nothing to report on"),
         ("{}", "nothing to report on"),
         ('[{"a": 1}]', "neither a comparison nor a sweep"),
-        ("not json", "not JSON"),
+        ("not json", "not JSON.*expected a plan"),
         ('{"kind": "row"}\n{"kind": "run"}\n', "without its cell"),
         ('{"kind": "run", "format": "other"}\n', "not a file of benchmark results"),
     ],

@@ -60,12 +60,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def read_json(path: str | os.PathLike[str]) -> object:
+def read_json(path: str | os.PathLike[str], expected: str = "") -> object:
     """Return the value of a JSON file, as :func:`parse_json` does for its text."""
-    return parse_json(read_text(path), os.fspath(path))
+    return parse_json(read_text(path), os.fspath(path), expected)
 
 
-def parse_json(text: str, source: str) -> object:
+def parse_json(text: str, source: str, expected: str = "") -> object:
     """Return the value of a JSON text: the one place where this package reads JSON of others.
 
     Parameters
@@ -74,6 +74,8 @@ def parse_json(text: str, source: str) -> object:
         One JSON value.
     source
         The file (and row) it came from, for messages.
+    expected
+        What the text should have been, for the message about a text that is not JSON.
 
     Raises
     ------
@@ -111,14 +113,15 @@ def parse_json(text: str, source: str) -> object:
     except json.JSONDecodeError as error:
         where = f"row {error.lineno}"
         where = source if f", {where}" in source else f"{source}, {where}"
-        raise InputError(f"not JSON ({error.msg}, column {error.colno})", source=where) from None
+        message = f"not JSON ({error.msg}, column {error.colno})"
+        raise InputError(message, source=where, expected=expected) from None
     except RecursionError:
         raise InputError("nested too deeply", source=source) from None
     _check_tree(value, source, suspect=suspect)
     return value
 
 
-def _parse_toml(text: str, source: str) -> dict[str, object]:
+def _parse_toml(text: str, source: str, expected: str) -> dict[str, object]:
     try:
         try:
             value = tomllib.loads(text, parse_float=_double)
@@ -127,7 +130,7 @@ def _parse_toml(text: str, source: str) -> dict[str, object]:
         except ValueError:  # more digits than Python reads: an infinity shows where
             value = tomllib.loads(_LONG.sub("inf", text), parse_float=_double)
     except ValueError as error:
-        raise InputError(f"not TOML ({error})", source=source) from None
+        raise InputError(f"not TOML ({error})", source=source, expected=expected) from None
     except RecursionError:
         raise InputError("nested too deeply", source=source) from None
     _check_tree(value, source, suspect=True)
@@ -219,11 +222,14 @@ def _path(at: _At | None) -> str:
     return path
 
 
-def read_document(path: str | os.PathLike[str]) -> Document:
-    """Read a JSON or (by its suffix) TOML file whose top level is a table of keys."""
+def read_document(path: str | os.PathLike[str], expected: str = "") -> Document:
+    """Read a JSON or (by its suffix) TOML file whose top level is a table of keys.
+
+    `expected` says what the file should be, in the error about a file that is neither.
+    """
     source, text = os.fspath(path), read_text(path)
     toml = Path(path).suffix.lower() == ".toml"
-    value = _parse_toml(text, source) if toml else parse_json(text, source)
+    value = (_parse_toml if toml else parse_json)(text, source, expected)
     if not isinstance(value, dict):
         raise InputError("not an object", source=source, expected="a JSON object with named keys")
     return Document(source, "", value)
