@@ -63,7 +63,7 @@ ROOMS = {
     "placement/overtime": 7119,
     "placement/proof": 6044,
     "placement/quorumstore": 2202,
-    "placement/report": 4084,
+    "placement/report": 4083,
     "placement/support": 809,
     "placement/tail": 1995,
     "placement/testing": 1111,
