@@ -239,10 +239,11 @@ class ThresholdDriver(ABC):
             raise Stop(Termination.GAP_LIMIT)
 
     def report(self) -> None:
-        """Report value and bound, which never falls."""
-        self.floor = max(self.floor, self.bound)
-        seconds = time.perf_counter() - self._started
-        self.options.report(Progress(seconds, self.value, self.bound))
+        """Report value and bound, which never falls, to whoever listens."""
+        if self.options.progress is not None:
+            bound, seconds = self.bound, time.perf_counter() - self._started
+            self.floor = max(self.floor, bound)
+            self.options.report(Progress(seconds, self.value, bound))
 
     # --- plans ------------------------------------------------------------------------------
 
