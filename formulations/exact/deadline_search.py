@@ -66,12 +66,8 @@ class DeadlineSearch(MeasuresSearch):
         """Deadline that the best plan keeps; with none, the first that says nothing any more."""
         return round(self.value / self._width) if math.isfinite(self.value) else self._last + 1
 
-    @property
-    def _low(self) -> int:
-        """First deadline that is not ruled out."""
-        return min(map(self._first_bin, self.open_bounds), default=self._bins)
-
     def _first_bin(self, part: Part) -> int:
+        """First deadline of a leader that is not ruled out."""
         return round(self.open_bounds[part] / self._width)
 
     @property
@@ -92,7 +88,7 @@ class DeadlineSearch(MeasuresSearch):
         # The first deadline half-way is cheap, and a bound for a user who stops the search.
         patience, cut_short = tuning.LATE_PATIENCE, True
         horizon = percentile_of(self.problem, self._question.aim).distributions.bins
-        while (low := self._low) < self._bins:
+        while (low := min(map(self._first_bin, self.open_bounds), default=self._bins)) < self._bins:
             self.report()
             self.stop_at_gap()
             # Half-way, but not beyond what a percentile can be told of when none is known yet.
