@@ -115,7 +115,7 @@ def _check(seed: int, method: str) -> None:
 
 @pytest.mark.parametrize("part", range(2))
 def test_drawn_questions_against_enumeration(part: int) -> None:
-    for seed in range(part, examples(5000, 12), 2):
+    for seed in range(part, examples(5000, 16), 2):
         _check(seed, "exact" if seed % 10 else "exhaustive")
 
 
