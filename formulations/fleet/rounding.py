@@ -23,7 +23,7 @@ from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-_OWN_GAP = 1e-7  # of the integer program over all configurations
+_OWN_GAP = 1e-7  # of the program over all configurations, which may pass over plans within it
 _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it, and of a bound that is left out."""
 
@@ -266,7 +266,7 @@ class Rounding:
         )
         if complete:
             proven = min(value, bound)
-            self.whole_bound = proven - _TOLERANCE * abs(proven)
+            self.whole_bound = proven - (_OWN_GAP + _TOLERANCE) * abs(proven)
         if found is None:
             return
         total = np.zeros(len(self.pool))
