@@ -437,8 +437,8 @@ class Kernel:
         """Treat every problem as a large one: only for tests.
 
         Trees restart after four nodes, with β, and again after four, with transfers of cost;
-        leaders get two nodes at a time; parts are put off from the start; nodes are `sparse`, or
-        never.
+        leaders get two nodes at a time; parts are put off from the start; steps are on the heaviest
+        clients first; nodes are `sparse`, or never.
         """
         cells = 0.0 if sparse else math.inf
         self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0, 4)

@@ -69,6 +69,33 @@ static void set_step_scale(problem *p)
     }
 }
 
+/* Find the heaviest clients that have a share of the demand, where they are no more than the share `most` of all. */
+void find_heavy(context *x, double demand, double most)
+{
+    const double *scale = x->p.step_scale;
+    size_t clients = (size_t)x->p.clients;
+    keyed *sorted = own(&x->owned, 2 * clients + 1, sizeof(keyed));
+    heavy_clients *h = &x->heavy;
+    h->client = own(&x->owned, clients + 1, sizeof(int));
+    double all = 0.0, part = 0.0;
+    int enough = 0;
+    if (x->owned.failed)
+        return;
+    for (int c = 0; c < x->p.clients; c++) {
+        sorted[c] = (keyed){-scale[c], c};
+        all += scale[c];
+    }
+    merge_runs(sorted, x->p.clients, sorted + clients);
+    while (enough < x->p.clients && part < demand * all)
+        part -= sorted[enough++].key;
+    if (enough == 0 || enough > most * x->p.clients)
+        return;
+    for (int c = 0; c < x->p.clients; c++) /* in order: columns are copied from */
+        if (scale[c] >= -sorted[enough - 1].key)
+            h->client[h->count++] = c;
+    h->padded = (h->count + PAD - 1) / PAD * PAD;
+}
+
 /* Derive what follows from the problem, and make all memory; 0 when there is none left. */
 int context_prepare(context *x)
 {
@@ -141,6 +168,8 @@ int context_prepare(context *x)
         return 0;
     set_ranks(p);
     set_step_scale(p);
+    if (x->limits.large)
+        find_heavy(x, HEAVY_SHARE, HEAVY_MOST);
     for (int c = 0; c < clients; c++)
         p->relays |= p->relay_weight[c] > 0.0;
     return 1;

@@ -279,6 +279,17 @@ typedef struct tree_node {
     double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
 } tree_node;
 
+/* The heaviest clients, and their costs at a dense node while the steps are on them alone. Written by context.c and
+ * lagrangean_bound.c. */
+typedef struct {
+    int count, padded, *client; /* 0: demand is not heavy enough at few clients */
+    int rests;                 /* 1: steps are to be on all clients, written by root_bounds.c */
+    const tree_node *node;     /* NULL: steps are on all clients */
+    double *block, **column;   /* sites x padded, made when they are first wanted; by free site */
+    double *u, *most, *scale;  /* padded: best multipliers so far, what they are at most, step_scale */
+    double *rest, served;      /* what the other clients add: to rho by free site, to the cost served */
+} heavy_clients;
+
 /* The tree on the stack: of one open part. Written by leader_tree.c; root_bounds.c uses
  * the first node for their roots and leave no tree open. */
 typedef struct {
@@ -389,6 +400,7 @@ typedef struct {
     effort effort;
     control control;
     size_limits limits;
+    heavy_clients heavy;
     scratch scratch;
 } context;
 

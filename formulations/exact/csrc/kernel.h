@@ -5,6 +5,7 @@
 #include "context.h"
 
 /* context.c */
+void find_heavy(context *x, double demand, double most);
 int context_prepare(context *x);
 void context_free(context *x);
 int round_multipliers(double *u, int clients);

@@ -26,14 +26,18 @@ double bound_error(const context *x, const tree_node *f, double served, double l
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
 
-/* Return L(u) for a node; its rounding error is at most *error. */
+/* Return L(u) for a node; its rounding error is at most *error. While the steps are on the heavy clients, `u` is theirs. */
 double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error)
 {
     const problem *p = &x->p;
+    const heavy_clients *h = x->heavy.node == f ? &x->heavy : NULL;
+    int padded = h ? h->padded : p->padded;
     if (f->sparse)
         sparse_reduced_costs(x, f, u);
     else
-        reduced_costs(f->column, f->free_count, u, p->padded, x->inner.rho);
+        reduced_costs(h ? h->column : f->column, f->free_count, u, padded, x->inner.rho);
+    for (int i = 0; i < f->free_count && h; i++)
+        x->inner.rho[i] += h->rest[i];
     if (p->price) {
         const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
         for (int i = 0; i < f->free_count; i++)
@@ -45,19 +49,65 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
             x->inner.rho[i] += f->base[i];
     for (int i = 0; i < f->free_count && f->has_detours; i++)
         x->inner.rho[i] += f->detour[i];
-    double served = served_cost(u, f->fixed_cost, p->padded);
+    double served = served_cost(u, h ? h->most : f->fixed_cost, padded) + (h ? h->served : 0.0);
     double offset = priced ? sum_of(f->offset, p->padded) : 0.0;
     x->evaluated.served = served - offset;
     double slack = closing_minimum(x, x->evaluated.served, f->constant);
     double least = inner_minimum(x, f, all_radii, all_radii ? slack : BIG, count);
-    x->effort.work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
-    x->effort.work += p->padded * (*count + 6.0) + 200.0;
+    x->effort.work += f->sparse ? 0.0 : (double)f->free_count * padded * 0.3;
+    x->effort.work += padded * (*count + 6.0) + 200.0;
     x->effort.evaluations++;
     *error = 0.0;
     if (least >= BIG)
         return BIG;
     *error = bound_error(x, f, served + offset, least, *count);
     return f->constant + x->evaluated.served + least;
+}
+
+/* Let the steps at a dense node be on the heavy clients alone: they decide nearly all, and their costs are a small part of the
+ * columns. 0: that does not pay. */
+static int begin_heavy(context *x, const tree_node *f, int iterations)
+{
+    const problem *p = &x->p;
+    heavy_clients *h = &x->heavy;
+    size_t width = (size_t)h->padded, sites = (size_t)p->sites;
+    if (!h->count || h->rests || f->sparse || iterations < HEAVY_STEPS || x->owned.failed)
+        return 0;
+    if (!h->block) {
+        h->column = own(&x->owned, sites, sizeof(double *));
+        h->rest = own(&x->owned, sites, sizeof(double));
+        h->u = own(&x->owned, 3 * width, sizeof(double));
+        h->block = own(&x->owned, sites * width, sizeof(double));
+        if (x->owned.failed)
+            return 0;
+        h->most = h->u + width;
+        h->scale = h->most + width;
+    }
+    for (int k = 0; k < h->count; k++) {
+        h->u[k] = f->u[h->client[k]];
+        h->most[k] = f->fixed_cost[h->client[k]];
+        h->scale[k] = p->step_scale[h->client[k]];
+    }
+    for (int i = 0; i < f->free_count; i++) {
+        h->column[i] = h->block + (size_t)i * width;
+        for (int k = 0; k < h->count; k++)
+            h->column[i][k] = f->column[i][h->client[k]];
+    }
+    reduced_costs(f->column, f->free_count, f->u, p->padded, h->rest);
+    reduced_costs(h->column, f->free_count, h->u, h->padded, x->inner.rho);
+    for (int i = 0; i < f->free_count; i++)
+        h->rest[i] -= x->inner.rho[i];
+    h->served = served_cost(f->u, f->fixed_cost, p->padded) - served_cost(h->u, h->most, h->padded);
+    x->effort.work += (double)f->free_count * (0.3 * p->padded + h->padded);
+    h->node = f;
+    return 1;
+}
+
+static void end_heavy(context *x, tree_node *f)
+{
+    for (int k = 0; k < x->heavy.count; k++)
+        f->u[x->heavy.client[k]] = x->heavy.u[k];
+    x->heavy.node = NULL;
 }
 
 /* Subgradient steps from f->u; leaves the best multipliers there and returns their bound.
@@ -67,18 +117,19 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
  * length for all clients, one heavy client sets it far too long for the others and far too short for itself. After k
  * steps of Polyak's length the bound lacks at most sum(u_c^2 / s_c)^(1/2) max(sum s_c g_c^2)^(1/2) / k^(1/2), about
  * sum(s_c) where |u_c| ~ s_c; without the metric it is (C sum(s_c^2))^(1/2), never less by Cauchy and Schwarz. */
-double improve_bound(context *x, tree_node *f, int iterations, double *error)
+static double take_steps(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
-    size_t bytes = (size_t)p->padded * sizeof(double);
+    const heavy_clients *h = x->heavy.node == f ? &x->heavy : NULL;
+    int clients = h ? h->count : p->clients, padded = h ? h->padded : p->padded;
+    size_t bytes = (size_t)padded * sizeof(double);
+    double *kept = h ? h->u : f->u;
     double enough = !f->root && x->tree.enough < x->best.cutoff ? x->tree.enough : x->best.cutoff;
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->scratch.u, *g = x->scratch.gradient;
-    if (f->outdated)
-        update_cells(x, f);
-    const double *most = f->sparse ? f->max_multiplier : f->fixed_cost;
+    const double *most = h ? h->most : f->sparse ? f->max_multiplier : f->fixed_cost;
     int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
-    memcpy(u, f->u, bytes);
+    memcpy(u, kept, bytes);
     memset(x->scratch.direction, 0, bytes);
     for (int it = 0; it < iterations; it++) {
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
@@ -88,7 +139,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
             best = value - e;
             best_error = e;
             x->evaluated.best_at = x->effort.evaluations;
-            memcpy(f->u, u, bytes);
+            memcpy(kept, u, bytes);
         } else
             stall++;
         if (best >= enough || value >= BIG || it + 1 == iterations || must_pause(x))
@@ -97,14 +148,14 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
             f->frequency[f->free_site[i]] *= 0.9;
         for (int i = 0; i < count; i++)
             f->frequency[f->free_site[x->inner.selected[i]]] += 0.1;
-        for (int c = 0; c < p->padded; c++)
-            g[c] = c < p->clients ? 1.0 : 0.0;
+        for (int c = 0; c < padded; c++)
+            g[c] = c < clients ? 1.0 : 0.0;
         if (f->sparse)
             sparse_subtract_covered(x, f, x->inner.selected, count, u, g);
         else
             for (int i = 0; i < count; i++)
-                subtract_covered(f->column[x->inner.selected[i]], u, p->padded, g);
-        double norm = scaled_gradient(u, most, p->step_scale, p->padded, g);
+                subtract_covered((h ? h->column : f->column)[x->inner.selected[i]], u, padded, g);
+        double norm = scaled_gradient(u, most, h ? h->scale : p->step_scale, padded, g);
         if (norm == 0.0)
             break;
         double target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
@@ -112,12 +163,25 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
         if (stall >= patience) {
             stall = 0;
             lambda *= PLAIN_SHRINK;
-            memcpy(u, f->u, bytes);
+            memcpy(u, kept, bytes);
         }
-        subgradient_step(u, u, g, x->scratch.direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, most, p->padded);
+        subgradient_step(u, u, g, x->scratch.direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, most, padded);
     }
     *error = best_error;
     return best;
+}
+
+/* Steps from f->u, on large questions most of them on the heavy clients; the bound returned is always one of all clients. */
+double improve_bound(context *x, tree_node *f, int iterations, double *error)
+{
+    if (f->outdated)
+        update_cells(x, f);
+    if (begin_heavy(x, f, iterations)) {
+        take_steps(x, f, iterations, error);
+        end_heavy(x, f);
+        iterations = 1 + iterations / 10;
+    }
+    return take_steps(x, f, iterations, error);
 }
 
 /* Write the least inner minimum with each free site, and without it, over all radii: the largest of the relaxations of

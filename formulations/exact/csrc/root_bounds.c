@@ -341,6 +341,7 @@ int bound_roots(context *x, const int *leader, int count, double *u, const unsig
     int done = 0, best = -1;
     size_t clients = (size_t)x->p.clients;
     double enough = x->effort.work + work;
+    x->heavy.rests = count == 1 || full >= count; /* other leaders are to share these multipliers */
     while (done < count && !x->control.out_of_memory && (done == 0 || (x->effort.work < enough && !must_pause(x)))) {
         int thorough = done < full || x->best.score >= BIG;
         double *own = u + (size_t)done * clients;
@@ -354,6 +355,7 @@ int bound_roots(context *x, const int *leader, int count, double *u, const unsig
         ends[done] = (long long)x->proof.events.length;
         done++;
     }
+    x->heavy.rests = 0;
     return done;
 }
 

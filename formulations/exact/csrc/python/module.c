@@ -436,7 +436,8 @@ PyDoc_STRVAR(set_size_limits_doc,
              "set_size_limits(context, cells, share, nodes, burst, work, transfers): number of cells from which nodes become sparse, and\n"
              "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
              "gets before the others begin; work from which parts are put off; nodes after which costs are transferred,\n"
-             "whatever they gain, 0: never. Searches for sites near the leader begin whatever they gain. For tests");
+             "whatever they gain, 0: never. Searches for sites near the leader begin whatever they gain, and steps are on those\n"
+             "clients first who have most of the demand. For tests");
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
@@ -456,6 +457,9 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     x->limits.transfer_nodes = transfers;
     x->limits.transfer_pays = -BIG;
     x->limits.interval_gain = 0.0;
+    find_heavy(x, 0.7, 1.0);
+    if (x->owned.failed)
+        return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
