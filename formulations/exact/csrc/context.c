@@ -168,7 +168,7 @@ int context_prepare(context *x)
         return 0;
     set_ranks(p);
     set_step_scale(p);
-    if (x->limits.large)
+    if ((double)sites * x->p.padded >= HEAVY_FROM)
         find_heavy(x, HEAVY_SHARE, HEAVY_MOST);
     for (int c = 0; c < clients; c++)
         p->relays |= p->relay_weight[c] > 0.0;

@@ -13,7 +13,8 @@
 #define PLAIN_SHRINK 0.6          /* factor by which the step shrinks */
 #define PLAIN_STEP_ROOT 1.0       /* first step at a root, as a share of (target - bound) / norm */
 #define PLAIN_STEP 0.9            /* the same below a root */
-#define HEAVY_SHARE 0.98          /* share of the demand of large questions whose clients, the heaviest, get steps of their own ... */
+#define HEAVY_FROM 5e5            /* sites x clients, 1,000 and 1,740 sites of exact.scale, from which the heaviest clients ... */
+#define HEAVY_SHARE 0.98          /* ... who have this share of the demand get steps of their own ... */
 #define HEAVY_MOST 0.6            /* ... where they are no more than this share of all ... */
 #define HEAVY_STEPS 7             /* ... and there are so many steps; 1/10 as many on all clients follow */
 #define WORK_BETWEEN_PAUSES 1e7   /* work between two checks of the clock and Ctrl-C: about 10 ms */
