@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 81152,
-    "formulations": 35580,
+    "formulations": 35696,
     "heuristics": 6040,
     "benchmarks": 13600,
     "tests": 50385,
