@@ -47,7 +47,6 @@ from formulations.exact.threshold_driver import (
     ABOVE,
     CLAIM_SLACK,
     CLAIMED_LESS,
-    SEARCHED_LESS,
     ThresholdDriver,
 )
 from formulations.exact.threshold_search import (
@@ -65,6 +64,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.proof.late.late_claim import rounding_of_shares, rounding_of_tables
 from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 from placement.tail.late_operations import LateOperations
 from placement.tail.pair_bins import SMALL
 
@@ -76,6 +76,7 @@ _BLOCK = 16  # leaders whose late operations are worked out at once where all ar
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
+_WIDEST_GAP = 1 - 1e-9  # a larger one would make a bound of no plan, +∞, no number
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +136,13 @@ class MeasuresSearch(ThresholdDriver):
     @property
     def less(self) -> float:
         """Share of the best value by which the bound is below it when all leaders are closed."""
-        return max(CLAIMED_LESS, self.options.gap_limit)
+        gap = self.options.gap_limit
+        return min(gap, _WIDEST_GAP) if gap > OPTIMALITY_TOLERANCE else CLAIMED_LESS
 
     @property
     def threshold(self) -> float:
         """Value that is good enough: below the best one by the gap limit, or a little."""
-        return self.value * (1 - max(SEARCHED_LESS, self.options.gap_limit - CLAIM_SLACK))
+        return self.value * (1 - self.less + CLAIM_SLACK)
 
     def parts(self) -> Mapping[Part, float]:
         """Return the leaders with a least value each."""

@@ -54,6 +54,7 @@ from placement.proof.enumeration_check import certified_or_named
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import (
+    OPTIMALITY_TOLERANCE,
     Status,
     Termination,
     end_early,
@@ -183,7 +184,7 @@ class ThresholdDriver(ABC):
         with end_early(self), suppress(Stop):
             self.search()
         finished = self.termination is Termination.FINISHED
-        if finished and relative_gap(self.value, self.bound) > 2 * CLAIMED_LESS:
+        if finished and relative_gap(self.value, self.bound) > OPTIMALITY_TOLERANCE:
             self.termination = Termination.GAP_LIMIT
 
     def search(self) -> None:
@@ -241,8 +242,8 @@ class ThresholdDriver(ABC):
     def report(self) -> None:
         """Report value and bound, which never falls, to whoever listens."""
         if self.options.progress is not None:
-            bound, seconds = self.bound, time.perf_counter() - self._started
-            self.floor = max(self.floor, bound)
+            self.floor = max(self.floor, self.bound)
+            seconds, bound = time.perf_counter() - self._started, min(self.floor, self.value)
             self.options.report(Progress(seconds, self.value, bound))
 
     # --- plans ------------------------------------------------------------------------------

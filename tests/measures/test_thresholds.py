@@ -16,8 +16,10 @@ from placement.evaluation.objective import score_of
 from placement.measures import After, Limit, Measure, MeasureKind, read_limit, read_measure
 from placement.measures.limits import explain_limits, limit_prices, measure_front
 from placement.measures.values import value, values
+from placement.methods.options import Progress
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
+from placement.support.status import OPTIMALITY_TOLERANCE, Termination
 from placement.tail.rtt_spread import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import seeds
@@ -140,6 +142,27 @@ def test_the_best_within_limits_is_that_of_all_configurations(seed: int) -> None
 def test_certificates_of_questions_that_were_refused(seed: int) -> None:
     """Multipliers without a cap, of next to no weight; a best plan within rounding of its claim."""
     check_certificate(solve(question(seed)[0], "exact"))
+
+
+@pytest.mark.parametrize("seed", [15, 17])
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1.5e-9, 1.0, 2.0])
+def test_any_gap_limit_is_kept_and_named_and_no_bound_falls(seed: int, gap: float) -> None:
+    problem, _, left = question(seed)
+    reports: list[Progress] = []
+    plan = solve(problem, "exact", gap_limit=gap, progress=reports.append)
+    bounds = [one.bound for one in reports]
+    assert bounds == sorted(bounds)
+    assert max(bounds) <= min(worth for worth, _ in left) * (1 + 1e-12)
+    proven = plan.status is Status.OPTIMAL
+    assert proven is (gap <= OPTIMALITY_TOLERANCE)
+    assert plan.termination is (Termination.FINISHED if proven else Termination.GAP_LIMIT)
+    assert plan.gap <= max(gap, OPTIMALITY_TOLERANCE) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("gap", [1.0, 2.0])
+def test_any_gap_limit_leaves_a_proof_that_there_is_no_plan(gap: float) -> None:
+    plan = solve(question(1)[0], "exact", gap_limit=gap)
+    assert (plan.status, plan.termination) == (Status.INFEASIBLE, Termination.FINISHED)
 
 
 # --- certificates -----------------------------------------------------------------------------
