@@ -145,7 +145,6 @@ class LossKernel:
         of_interval = np.searchsorted(core.scenario, np.arange(demand.scenarios + 1))
         rtt = np.ascontiguousarray(core.client_rtt[active])
         order = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
-        probability = np.array(question.probabilities)
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
         moved = MovedClients.of(problem, question, core)
         self._compiled = compiled
@@ -166,7 +165,7 @@ class LossKernel:
             ),
             np.ascontiguousarray(core.direct),
             self.loss_of,
-            probability,
+            np.array(question.probabilities),
             None if moved is None else moved.handle,
             np.ascontiguousarray(np.stack(flags)),
             family_arrays(core.families["replicas"]),
@@ -175,7 +174,7 @@ class LossKernel:
                 len(active),
                 self.sites,
                 demand.scenarios,
-                len(probability),
+                len(question.losses),
                 rules.replicas_min,
                 rules.replicas_max,
                 rules.voters,
@@ -199,8 +198,7 @@ class LossKernel:
 
         Its multipliers are written to `u`.
         """
-        value = self._compiled.floor(self._context, leader, most, steps, u, seconds)
-        return _finite(value)
+        return _finite(self._compiled.floor(self._context, leader, most, steps, u, seconds))
 
     def open(
         self,
@@ -328,10 +326,8 @@ class LossSearch(ThresholdDriver):
             if self.question.goal == "bounded":  # a set that keeps the ceiling
                 worst = replace(self.question, goal="worst", ceiling=math.inf)
                 kernel = LossKernel(self.problem, worst, self.core)
-                seconds = min(self.seconds_left, 5.0)
-                kernel.descend(found.replicas, tuning.LOSS_KICKS, 0, seconds)
-                kept = kernel.best()[1]
-                if kept is not None:
+                kernel.descend(found.replicas, tuning.LOSS_KICKS, 0, min(self.seconds_left, 5.0))
+                if (kept := kernel.best()[1]) is not None:
                     self._descend(kept)
             self._descend(found)
 

@@ -26,7 +26,6 @@ where there is none, the part is closed (``csrc/scenarios/threshold_tree.c``).
 The search begins with the plan of least mean latency without limits, whose proof is a proof of the
 question where the plan keeps the limits and the mean is minimised. At the root of each tree swaps
 lead from the sites that the bound selects towards the limits (``csrc/scenarios/late.c``).
-
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ _BLOCK = 16  # leaders whose late operations are worked out at once where all ar
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
-_WIDEST_GAP = 1 - 1e-9  # a larger one would make a bound of no plan, +∞, no number
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +135,8 @@ class MeasuresSearch(ThresholdDriver):
     def less(self) -> float:
         """Share of the best value by which the bound is below it when all leaders are closed."""
         gap = self.options.gap_limit
-        return min(gap, _WIDEST_GAP) if gap > OPTIMALITY_TOLERANCE else CLAIMED_LESS
+        # less than 1, so that +∞, the bound where there is no plan, stays what it is
+        return min(gap, 1 - CLAIM_SLACK) if gap > OPTIMALITY_TOLERANCE else CLAIMED_LESS
 
     @property
     def threshold(self) -> float:

@@ -422,6 +422,8 @@ def solve_within_limits(problem: Problem, options: Options, unlimited: Plan, end
     ties.best, ties.value = search.best, score_of(problem, search.best)
     if unlimited.status is not Status.OPTIMAL or ties.value > unlimited.objective * (1 + TIE):
         ties.run()
+        if ties.termination is Termination.INTERRUPTED:  # who asks for many plans stops here
+            search.termination = ties.termination
         return plan_of_search(search, ties)
     return plan_of_search(search, ties, unlimited.certificate)
 

@@ -16,7 +16,6 @@ from placement.evaluation.objective import score_of
 from placement.measures import After, Limit, Measure, MeasureKind, read_limit, read_measure
 from placement.measures.limits import explain_limits, limit_prices, measure_front
 from placement.measures.values import value, values
-from placement.methods.options import Progress
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination
@@ -120,7 +119,8 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
     return free.replace(**{sense: aim, "keep": keep}), aim, left
 
 
-@pytest.mark.parametrize("seed", seeds(20, 1500))
+# of the last, certificates were refused: multipliers of next to no weight, a plan at its claim
+@pytest.mark.parametrize("seed", [*seeds(20, 1500), 4146, 4218])
 def test_the_best_within_limits_is_that_of_all_configurations(seed: int) -> None:
     problem, aim, left = question(seed)
     plan = solve(problem, "exact")
@@ -138,31 +138,18 @@ def test_the_best_within_limits_is_that_of_all_configurations(seed: int) -> None
     check_certificate(plan)
 
 
-@pytest.mark.parametrize("seed", [4146, 4218])
-def test_certificates_of_questions_that_were_refused(seed: int) -> None:
-    """Multipliers without a cap, of next to no weight; a best plan within rounding of its claim."""
-    check_certificate(solve(question(seed)[0], "exact"))
-
-
-@pytest.mark.parametrize("seed", [15, 17])
 @pytest.mark.parametrize("gap", [0.0, 1e-9, 1.5e-9, 1.0, 2.0])
-def test_any_gap_limit_is_kept_and_named_and_no_bound_falls(seed: int, gap: float) -> None:
-    problem, _, left = question(seed)
-    reports: list[Progress] = []
-    plan = solve(problem, "exact", gap_limit=gap, progress=reports.append)
-    bounds = [one.bound for one in reports]
+def test_any_gap_limit_is_kept_and_named_and_no_bound_falls(gap: float) -> None:
+    """A wide one leaves the proof that there is no plan."""
+    bounds: list[float] = []
+    plan = solve(
+        question(17)[0], "exact", gap_limit=gap, progress=lambda one: bounds.append(one.bound)
+    )
     assert bounds == sorted(bounds)
-    assert max(bounds) <= min(worth for worth, _ in left) * (1 + 1e-12)
-    proven = plan.status is Status.OPTIMAL
-    assert proven is (gap <= OPTIMALITY_TOLERANCE)
-    assert plan.termination is (Termination.FINISHED if proven else Termination.GAP_LIMIT)
+    assert (plan.status is Status.OPTIMAL) is (gap <= OPTIMALITY_TOLERANCE)
+    assert (plan.termination is Termination.FINISHED) is (gap <= OPTIMALITY_TOLERANCE)
     assert plan.gap <= max(gap, OPTIMALITY_TOLERANCE) * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("gap", [1.0, 2.0])
-def test_any_gap_limit_leaves_a_proof_that_there_is_no_plan(gap: float) -> None:
-    plan = solve(question(1)[0], "exact", gap_limit=gap)
-    assert (plan.status, plan.termination) == (Status.INFEASIBLE, Termination.FINISHED)
+    assert solve(question(1)[0], "exact", gap_limit=gap).status is Status.INFEASIBLE
 
 
 # --- certificates -----------------------------------------------------------------------------
@@ -216,26 +203,14 @@ def _mutate(events: list[object], rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("seed", seeds(6, 400))
 def test_no_changed_proof_shows_what_is_false(seed: int) -> None:
-    """A bound above the optimum is believed with no change of the events."""
+    """No bound above the optimum, and not that nothing keeps limits where something does."""
     plan = certified(seed)
-    if plan is None or not plan.found:
-        return
-    rng = np.random.default_rng(seed)
-    for _ in range(40):
-        with pytest.raises((CertificateError, LimitError)):
-            check_certificate(forged(plan, rng), work=10**8)
-
-
-@pytest.mark.parametrize("seed", seeds(6, 400))
-def test_that_nothing_is_within_limits_is_believed_of_no_other_question(seed: int) -> None:
-    """The proof that nothing keeps the limits shows nothing where something does."""
-    plan = certified(seed)
-    if plan is None or plan.found:
+    if plan is None:
         return
     rng = np.random.default_rng(seed)
     other = world(seed).replace(keep=["cost <= 1e9"], minimise="slowest client")
     for _ in range(40):
-        changed = forged(plan, rng).replace(problem=other)
+        changed = forged(plan, rng).replace(problem=plan.problem if plan.found else other)
         with pytest.raises((CertificateError, LimitError)):
             check_certificate(changed, work=10**8)
 

@@ -390,17 +390,6 @@ def test_deadlines_beyond_the_horizon_of_a_trip_are_searched(seed, goal):
     assert check_certificate(plan).bound <= plan.objective or not plan.found
 
 
-def test_nothing_is_certified_where_it_was_not_asked_for():
-    problem = placement.Problem(
-        placement.load("world27"), replicas=3, voters=3, objective=Contingency()
-    )
-    plan = run(EXACT, problem, Options(settings={"certificate": False}))
-    assert plan.status is Status.OPTIMAL
-    assert not plan.certified
-    assert plan.score == pytest.approx(run(EXACT, problem, Options()).score)
-    assert np.isfinite(plan.bound)
-
-
 def test_a_replica_that_cannot_lead_is_no_better_plan():
     """Where no operation asks the leader one proof does for all, and they still must be allowed."""
     instance = random_instance(3, sites=2, clients=1)
