@@ -84,7 +84,7 @@ ROOMS = {
     "tests/money": 1614,
     "tests/online": 3851,
     "tests/overtime": 3913,
-    "tests/proof": 2534,
+    "tests/proof": 2523,
     "tests/protocols": 2342,
     "tests/quorumstore": 2339,
     "tests/report": 968,
