@@ -36,7 +36,7 @@ _MEAN = Measure(MeasureKind.MEAN)
 _ROUNDING = 1e-12
 """Relative: more than the sums of the evaluator can be wrong by."""
 
-_WHOLE = 1e-6  # a claim so little above a whole number claims no more than this number
+_WHOLE = 1e-6  # a share so little above whole steps, as a difference from 1, is these steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +98,7 @@ class Function:
         """Number of which X is a multiple for every plan; 0: X is any number."""
         if isinstance(self.rows, ClientRows):
             return 0.0
-        late = self.rows[0].late
-        if late is not None:
+        if (late := self.rows[0].late) is not None:
             return share_step(late.intervals[0].distributions)
         if any(row.waits is not None or row.late is not None for row in self.rows):
             return 0.0
@@ -115,7 +114,8 @@ class Function:
         """Return the X that shows a claim: of whole steps anything above the one before."""
         if not self.step:
             return claimed - _ROUNDING * abs(claimed)
-        above = math.ceil(claimed / self.step - _WHOLE) - 0.5
+        near = _WHOLE if self.bins else _ROUNDING * abs(claimed)
+        above = math.ceil(claimed / self.step - near) - 0.5
         return above * self.step + (self.rounding if self.bins else 0.0)
 
 
