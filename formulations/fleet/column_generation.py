@@ -148,6 +148,7 @@ class Generation:
         """Make a plan of the weights of a master."""
         rounding = Rounding(
             self.pool,
+            self.pricer.tables,
             master,
             self.bound,
             self.settings,

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import multiprocessing
@@ -33,6 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -43,6 +45,7 @@ import numpy as np
 from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.fleet import tuning
+from formulations.fleet.configuration_table import FleetTables
 from placement.errors import InputError, MissingDependencyError, SolverError
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem
 from placement.fleet.shared_rows import PricedQuestion, SharedRows
@@ -92,6 +95,20 @@ def price_member(
     if found.termination is not Termination.FINISHED:
         raise SolverError(f"{member.name}: pricing ended with {found.termination.value!r}")
     return PricedMember(found.configuration, found.proven)
+
+
+def price_members(
+    tables: FleetTables, numbers: Sequence[int], prices: FloatArray, *, keep: bool = False
+) -> Iterator[PricedMember]:
+    """Yield the answers of some databases: those with a table many at once, others one by one.
+
+    `keep` the objectives in their tables for the next prices.
+    """
+    for number, row in tables.each(numbers, prices, keep=keep):
+        if row is None:
+            yield price_member(tables.rows, tables.rows.fleet.members[number], prices)
+        else:
+            yield PricedMember(row.best(), row.least)
 
 
 def certify_priced(question: PricedQuestion) -> Mapping[str, object]:
@@ -360,23 +377,20 @@ def _is_there(asked: _Answer | None) -> bool:
 
 # --- processes of this machine ----------------------------------------------------------------
 
-_worker: list[tuple[SharedRows, Event]] = []
+_worker: list[tuple[FleetTables, Event]] = []
 """The fleet of a worker process and the sign to stop, set once when the process starts."""
 
 
 def _start_worker(fleet: FleetProblem, stop: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that searches
-    _worker[:] = [(SharedRows(fleet), stop)]
+    _worker[:] = [(FleetTables(SharedRows(fleet)), stop)]
 
 
 def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
     """Price some members; stop early once the search does not wait for them any more."""
-    (rows, stop), priced = _worker[0], []
-    for member in rows.fleet.members[first:last]:
-        if stop.is_set():
-            break
-        priced.append(price_member(rows, member, prices))
-    return priced
+    tables, stop = _worker[0]
+    answers = price_members(tables, range(first, last), prices, keep=True)
+    return list(itertools.takewhile(lambda _: not stop.is_set(), answers))
 
 
 @contextlib.contextmanager
@@ -443,7 +457,7 @@ class ProcessWorkers(BatchWorkers):
 
 # --- a Dask cluster ---------------------------------------------------------------------------
 
-_on_cluster: list[tuple[FleetProblem, SharedRows]] = []
+_on_cluster: list[tuple[FleetProblem, FleetTables]] = []
 """The fleet that a worker of a cluster has priced last."""
 
 
@@ -452,10 +466,9 @@ def _price_on_cluster(
 ) -> list[PricedMember]:
     known = _on_cluster[0] if _on_cluster else None
     if known is None or known[0] is not fleet:
-        known = fleet, SharedRows(fleet)
+        known = fleet, FleetTables(SharedRows(fleet))
         _on_cluster[:] = [known]
-    rows = known[1]
-    return [price_member(rows, member, prices) for member in fleet.members[first:last]]
+    return list(price_members(known[1], range(first, last), prices, keep=True))
 
 
 class DaskWorkers(BatchWorkers):
@@ -560,14 +573,18 @@ class Pricer:
         dask: str | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self._rows = rows
-        self._processes, self._dask, self._checkpoint = processes, dask, checkpoint
+        self._rows, self._checkpoint = rows, checkpoint
         self._passes = 0
         self._workers: BatchWorkers | None = None
         if dask is not None:
             self._workers = DaskWorkers(rows.fleet, dask)
         elif processes > 1 and len(rows.fleet.members) > BATCH:
             self._workers = ProcessWorkers(rows.fleet, processes)
+
+    @cached_property
+    def tables(self) -> FleetTables:
+        """Tables of all configurations, for this process."""
+        return FleetTables(self._rows)
 
     def __enter__(self) -> Self:
         return self
@@ -605,9 +622,9 @@ class Pricer:
     def _price_here(self, number: int, batches: Sequence[PricedBatch]) -> Iterator[PricedMember]:
         for first, last, prices in batches:
             priced = []
-            for member in self._rows.fleet.members[first:last]:
-                priced.append(price_member(self._rows, member, prices))
-                yield priced[-1]
+            for each in price_members(self.tables, range(first, last), prices, keep=True):
+                priced.append(each)
+                yield each
             if self._checkpoint:
                 self._checkpoint.save(number, first, prices, priced)
 

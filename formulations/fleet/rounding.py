@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain, combinations
+from collections.abc import Sequence
 
 import numpy as np
 
 from formulations.fleet import tuning
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.pricing import price_member
+from formulations.fleet.configuration_table import FleetTables
+from formulations.fleet.pricing import price_member, price_members
 from formulations.solvers.highs import Guard
-from placement.evaluation.voter_choice import best_voters
-from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_plan import FleetSearch, Placed
-from placement.fleet.fleet_problem import FleetMember
-from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
+_FURTHER = 1.02  # so that the next choice is hardly above it
+_TIE = 1e-10  # of the logarithms of two costs
 _OWN_GAP = 1e-7  # of the program over all configurations, which may pass over plans within it
 _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it, and of a bound that is left out."""
@@ -38,6 +37,8 @@ class Rounding:
     ----------
     pool
         The columns.
+    tables
+        All configurations of databases that have few.
     master
         Weights, prices and worths.
     bound
@@ -60,6 +61,7 @@ class Rounding:
     def __init__(
         self,
         pool: ColumnPool,
+        tables: FleetTables,
         master: MasterResult,
         bound: float,
         settings: FleetSearch,
@@ -67,7 +69,7 @@ class Rounding:
         deadline: float,
         termination: Termination,
     ) -> None:
-        self.pool = pool
+        self.pool, self.tables = pool, tables
         self.bound, self.settings, self.unit = bound, settings, unit
         self.rng = np.random.default_rng(settings.seed)
         self.deadline = deadline
@@ -88,10 +90,10 @@ class Rounding:
         """
         if self.termination is Termination.FINISHED:
             with end_early(self):
-                self.place_all()
-                self.polish()
+                self.choose_of_all()
                 if not self.is_good():
-                    self.choose_of_all()
+                    self.place_all()
+                    self.polish()
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             seconds = tuning.LAST_SECONDS + tuning.LAST_SECONDS_EACH * len(self.members)
@@ -162,7 +164,8 @@ class Rounding:
         columns = self.best_columns(np.arange(len(self.members)), self.master)
         whole = np.isin(owner[columns], large)
         room = self.pool.rows.capacity * (1 - margin)
-        found, _ = self.choose(columns, whole, self.copies, room)
+        half = self.settings.gap / 2
+        found, _ = self.choose(columns, whole, self.copies, room, most_nodes=1, own_gap=half)
         if found is None:
             return self.master.weights
         weights = np.zeros(len(owner))
@@ -186,11 +189,16 @@ class Rounding:
         room = rows.capacity - self.pool.use(fixed, counts[fixed])
         missing = self.missing(counts)
         chosen: list[tuple[int, int]] = []
-        for number in self.largest_first():
+        order = [number for number in self.largest_first() if missing[number]]
+        prices = self.master.prices
+        for number, row in self.tables.each(order, prices):
             member, left = self.members[number], int(missing[number])
             while left:
                 self.check_time()
-                found = price_member(rows, member, self.master.prices, room).configuration
+                if row is None:
+                    found = price_member(rows, member, prices, room).configuration
+                else:
+                    found = row.best(*rows.fitting_sites(member, room))
                 if found is None:
                     return None
                 use = rows.use(member, found)
@@ -209,88 +217,136 @@ class Rounding:
         return total
 
     def polish(self) -> None:
-        """Place databases again that pay most for sharing, with others drawn at random."""
+        """Place databases again that pay most for sharing, with others drawn at random.
+
+        More at a time once that brings little.
+        """
+        again = tuning.PLACED_AGAIN
         for _ in range(tuning.POLISHES):
             if self.is_good():
                 return
             value, is_plan = self.paid(self.counts), self.is_plan(self.counts)
             self.check_time()
-            better = self.place_again(self.counts, self.worst_placed(self.counts), hard=is_plan)
+            better = self.place_again(self.counts, self.worst_placed(again), hard=is_plan)
             if self.paid(better) < value and (self.is_plan(better) or not is_plan):
                 self.counts = better
+            left = tuning.LITTLE * (value - self.bound)
+            if value - self.paid(self.counts) < left and again < tuning.MOST_AGAIN:
+                again *= 2
 
     def is_good(self) -> bool:
         """Return whether there is a plan as close to the bound as asked for."""
         value = self.paid(self.counts)
-        return self.is_plan(self.counts) and value - self.bound <= self.settings.gap * value
+        bound = max(self.bound, self.whole_bound)
+        return self.is_plan(self.counts) and value - bound <= self.settings.gap * value
 
     def choose_of_all(self) -> None:
-        """Choose of all configurations of a small fleet that a better plan can have.
+        """Choose of all configurations of a small fleet that a plan of at most some value can have.
 
         At any prices the least of each database and the prices of the capacities give a bound. A
-        configuration whose reduced cost is more than what the plan is above it is in no better
-        plan. So the bound of the integer program over the others, or the value of the plan, is a
-        bound on all plans.
+        configuration that is further above its least than `most` is above the bound is in no plan
+        of at most `most`. Limits count from when a choice breaks them: of configurations with the
+        same use of those that count the cheapest will do. So the integer program bounds all plans
+        of at most `most`, and a choice within all limits is the best of them.
         """
-        rows = self.pool.rows
-        if _count_configurations(rows) > tuning.SMALL_FLEET_CONFIGURATIONS:
+        count, prices = len(self.members), self.master.prices
+        tables = self.tables.by_table(range(count))
+        if None in tables or count > tuning.SMALL_FLEET:
             return
-        complete = True
-        for number, member in enumerate(self.members):
-            for one in _every_configuration(rows, member):
+        above = [np.zeros(0)] * count
+        least = -float(prices @ self.pool.rows.capacity)
+        for table, mine in tables.items():
+            assert table is not None
+            for number, row in zip(mine, self.tables.priced(table, mine, prices), strict=True):
+                above[number] = row - row.min()
+                least += float(self.copies[number] * row.min())
+        top = max(float(row[np.isfinite(row)].max()) for row in above)
+        step = tuning.FIRST_STEP * max(abs(least), self.unit)
+        counting, most, value = prices > 0, least + step, self.value_of_plan()
+        while True:
+            most = min(most, value)
+            columns = self.columns_within(above, most - least, counting)
+            if columns is None:
+                return
+            room = np.where(counting, self.pool.rows.capacity, np.inf)
+            whole = np.ones(len(columns), dtype=np.bool_)
+            found, bound = self.choose(
+                columns,
+                whole,
+                self.copies,
+                room,
+                hard=True,
+                most_nodes=tuning.SMALL_FLEET_NODES,
+                own_gap=_OWN_GAP,
+            )
+            last = most >= value or most - least >= top
+            proven = bound if most - least >= top else min(most, bound)
+            if math.isfinite(proven):
+                self.whole_bound = max(
+                    self.whole_bound, proven - (_OWN_GAP + _TOLERANCE) * abs(proven)
+                )
+            if found is None:
+                if last or math.isfinite(bound):
+                    return
+                most = least + 2 * (most - least)
+                continue
+            total = np.zeros(len(self.pool))
+            total[columns] = found
+            if self.is_plan(total) and self.paid(total) < value:
+                self.counts, value = total, self.paid(total)
+            broken = self.overload(total) & ~counting
+            if not broken.any() and (last or value <= most):
+                return
+            counting = counting | broken
+            cost = float(self.pool.costs_of(columns) @ found)
+            most = max(most, least + _FURTHER * (cost - least))
+
+    def columns_within(
+        self, above: Sequence[FloatArray], most: float, counting: BoolArray
+    ) -> IntArray | None:
+        """Return columns of all configurations at most so far above the least of their database.
+
+        Of those with the same use of the limits that count only the cheapest; of ties any one.
+        None: they are too many.
+        """
+        rows, chosen = self.pool.rows, dict[int, list[Configuration]]()
+        for table, mine in self.tables.by_table(range(len(self.members))).items():
+            assert table is not None
+            costs = self.tables.costs(table, mine)
+            members = [self.members[number] for number in mine]
+            used = np.hstack(rows.prices_of(members, counting.astype(np.float64))) > 0
+            rng = np.random.default_rng(self.settings.seed)
+            keys = (used * rng.random(used.shape[1])) @ table.sites
+            for number, cost, key in zip(mine, costs, keys, strict=True):
+                ties = np.random.default_rng(zlib.crc32(self.members[number].name.encode()))
                 self.check_time()
-                if violations(member.problem, one):
-                    complete = False  # other voters may obey what these break
-                    continue
-                self.pool.add(number, one)
-        columns = np.arange(len(self.pool))
-        reduced = self.pool.reduced_costs(self.master, columns)
-        owner = self.pool.owners(columns)
-        least = np.full(len(self.members), np.inf)
-        np.minimum.at(least, owner, reduced)
-        least_value = float(self.copies @ (least + self.master.worth))
-        least_value -= float(self.master.prices @ rows.capacity)
-        value = self.value_of_plan()
-        if math.isfinite(value):
-            above = value - least_value + _TOLERANCE * abs(value)
-            columns = columns[reduced - least[owner] <= above]
-        whole = np.ones(len(columns), dtype=np.bool_)
-        found, bound = self.choose(
-            columns,
-            whole,
-            self.copies,
-            rows.capacity,
-            hard=True,
-            most_nodes=tuning.SMALL_FLEET_NODES,
-            own_gap=_OWN_GAP,
-        )
-        if complete:
-            proven = min(value, bound)
-            self.whole_bound = proven - (_OWN_GAP + _TOLERANCE) * abs(proven)
-        if found is None:
-            return
-        total = np.zeros(len(self.pool))
-        total[columns] = found
-        if self.is_plan(total) and not self.paid(total) >= value:
-            self.counts = total
+                near = np.flatnonzero(above[number] <= most)
+                tied = np.floor(np.log(np.maximum(cost[near], 1e-300)) / _TIE)
+                near = near[np.lexsort((ties.random(len(cost))[near], tied, key[near]))]
+                near = near[np.unique(key[near], return_index=True)[1]]
+                chosen[number] = [table.configurations[place] for place in near.tolist()]
+        if sum(map(len, chosen.values())) > tuning.SMALL_FLEET_COLUMNS:
+            return None
+        pairs = [(number, one) for number, each in chosen.items() for one in each]
+        return np.sort(np.array([self.pool.index(*pair) for pair in pairs], dtype=np.intp))
 
     def value_of_plan(self) -> float:
         """Return the value of the plan; +∞ when there is none."""
         return self.paid(self.counts) if self.is_plan(self.counts) else math.inf
 
-    def worst_placed(self, counts: FloatArray) -> IntArray:
+    def worst_placed(self, most: int) -> IntArray:
         """Return databases to place again: on exceeded limits, expensive ones, some others."""
-        chosen = np.flatnonzero(counts)
+        counts, chosen = self.counts, np.flatnonzero(self.counts)
         reduced = self.pool.reduced_costs(self.master, chosen)
         owner = self.pool.owners(chosen)
         paid = np.bincount(owner, reduced * counts[chosen], len(self.members))
-        dearest = np.argsort(-paid, kind="stable")[: tuning.PLACED_AGAIN]
-        count = min(4 * tuning.PLACED_AGAIN, len(self.members))
+        dearest = np.argsort(-paid, kind="stable")[:most]
+        count = min(4 * most, len(self.members))
         drawn = self.rng.choice(len(self.members), count, replace=False)
         over = self.overload(counts)
         columns = chosen.tolist() if over.any() else []
         taking = [self.pool.owner[column] for column in columns if self.pool.takes(column, over)]
-        crowd = self.rng.permutation(np.unique(taking).astype(np.intp))[: 2 * tuning.PLACED_AGAIN]
+        crowd = self.rng.permutation(np.unique(taking).astype(np.intp))[: 2 * most]
         return np.union1d(np.union1d(dearest, drawn), crowd)
 
     def place_again(
@@ -327,10 +383,10 @@ class Rounding:
         for _ in range(tuning.PRICINGS):
             columns = np.flatnonzero(np.isin(self.pool.owner, chosen))
             master = self.pool.relax(columns, copies, room, self.penalty, self.unit, self.deadline)
-            new = False
-            for member in chosen.tolist():
+            new, numbers = False, chosen.tolist()
+            answers = price_members(self.tables, numbers, master.prices)
+            for member, priced in zip(numbers, answers, strict=True):
                 self.check_time()
-                priced = price_member(self.pool.rows, self.members[member], master.prices)
                 assert priced.configuration is not None  # the first round has found one
                 new |= self.pool.add(member, priced.configuration)
             if not new:
@@ -341,13 +397,12 @@ class Rounding:
         self, chosen: IntArray, master: MasterResult, among: IntArray | None = None
     ) -> IntArray:
         """Return the columns of least reduced cost of each of some databases."""
+        most = max(tuning.ROUNDED_COLUMNS, tuning.ALL_ROUNDED_COLUMNS // len(chosen))
         columns = np.arange(len(self.pool)) if among is None else among
         owner = self.pool.owners(columns)
         order = np.lexsort((self.pool.reduced_costs(master, columns), owner))
         starts = np.searchsorted(owner[order], chosen)
-        ends = np.minimum(
-            np.searchsorted(owner[order], chosen, "right"), starts + tuning.ROUNDED_COLUMNS
-        )
+        ends = np.minimum(np.searchsorted(owner[order], chosen, "right"), starts + most)
         parts = [columns[order[a:b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         return np.sort(np.concatenate(parts))
 
@@ -389,36 +444,3 @@ class Rounding:
         beyond = self.pool.use(chosen, counts[chosen]) - self.pool.rows.capacity
         costs = self.pool.costs_of(chosen)
         return float(costs @ counts[chosen] + self.penalty @ np.maximum(beyond, 0.0))
-
-
-def _count_configurations(rows: SharedRows) -> int:
-    """Return how many pairs of a leader and a replica set the databases of a fleet have at most."""
-    total = 0
-    for member in rows.fleet.members:
-        rules, free = member.problem.rules, int(rows.fitting_sites(member)[0].sum())
-        sizes = range(rules.replicas_min, rules.replicas_max + 1)
-        total += sum(size * math.comb(free, size) for size in sizes)
-    return total
-
-
-def _every_configuration(rows: SharedRows, member: FleetMember) -> Iterator[Configuration]:
-    """Yield each leader and replica set of one database, with the voters that answer soonest.
-
-    Sites that cannot hold or lead the database alone are left out. O(C(sites, |R|) · |R|) calls of
-    :func:`placement.evaluation.voter_choice.best_voters`.
-    """
-    problem, rules = member.problem, member.problem.rules
-    hold, lead = rows.fitting_sites(member)
-    sites = np.flatnonzero(hold & rules.may_hold).tolist()
-    may_lead = lead & rules.may_lead
-    pinned = set(np.flatnonzero(rules.must_hold).tolist())
-    sizes = range(rules.replicas_min, rules.replicas_max + 1)
-    for replicas in chain.from_iterable(combinations(sites, size) for size in sizes):
-        if not pinned <= set(replicas) or not rules.obeyed("replicas", np.array([replicas]))[0]:
-            continue
-        for leader in replicas:
-            voters = (
-                best_voters(problem.demand, rules, leader, replicas) if may_lead[leader] else None
-            )
-            if voters is not None:
-                yield Configuration.of(leader, voters, replicas)

@@ -14,6 +14,7 @@ which is the form of a price of replicas that the exact search takes.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 
@@ -108,21 +110,30 @@ class SharedRows:
         Row = leader. The sum over the replicas of a configuration is the price of its use,
         ``prices @ use(member, configuration)``.
         """
-        padded, sites = np.append(prices, 0.0), len(self.fleet.sites)
-        each = np.where(self._is_new(member), padded[self._moves], 0.0)
-        each = each + np.where(self._is_new(member), member.storage_gb * padded[self._moved], 0.0)
-        if self._storage is not None:
-            each = each + member.storage_gb * padded[self._storage]
-        for rows in self._apart.get(member.name, ()):
-            each = each + padded[rows]
-        found = np.tile(each, (sites, 1))
-        if self._egress is not None:
-            shipped = np.tile((member.written_gb * padded[self._egress])[:, np.newaxis], sites)
-            np.fill_diagonal(shipped, 0.0)
-            found += shipped
-        if self._leading is not None:
-            found[np.diag_indices(sites)] += member.leader_load * padded[self._leading]
+        each, led, shipped = (price[0] for price in self.prices_of([member], prices))
+        found = each + shipped[:, np.newaxis]
+        np.fill_diagonal(found, each + led)
         return np.asarray(found)
+
+    def prices_of(self, members: Sequence[FleetMember], prices: FloatArray) -> list[FloatArray]:
+        """Return prices of a replica, of the lead, and of each replica beside the leader.
+
+        Each has the shape (members, sites).
+        """
+        padded = np.append(prices, 0.0)
+        own = [(each.storage_gb, each.leader_load, each.written_gb) for each in members]
+        stored, load, written = np.array(own, dtype=np.float64).T[:, :, np.newaxis]
+        new = np.array([self._is_new(member) for member in members])
+        each = new * padded[self._moves] + new * stored * padded[self._moved]
+        parts = ((stored, self._storage), (load, self._leading), (written, self._egress))
+        stored, led, shipped = (
+            np.zeros(new.shape) if rows is None else amount * padded[rows] for amount, rows in parts
+        )
+        each += stored
+        for row, member in zip(each, members, strict=True):
+            for rows in self._apart.get(member.name, ()):
+                row += padded[rows]
+        return [each, led, shipped]
 
     def fitting_sites(
         self, member: FleetMember, room: FloatArray | None = None
@@ -167,6 +178,14 @@ class SharedRows:
         return found
 
 
+def own_prices(problem: Problem) -> FloatArray | None:
+    """Return what a replica adds to the objective under each leader, shape (sites, sites)."""
+    if not problem.rules.cost_weight:
+        return None
+    costs = [problem.site_costs(leader) for leader in range(len(problem.rules.may_hold))]
+    return problem.rules.cost_weight * np.array([row for row in costs if row is not None])
+
+
 @dataclass(frozen=True, eq=False)
 class PricedQuestion:
     """Demand, rules and prices of replicas; every plan of the fleet pays at least the least score.
@@ -209,11 +228,9 @@ class PricedQuestion:
             are left out.
         """
         problem = member.problem
-        price = rows.price(member, prices)
-        if problem.rules.cost_weight:
-            costs = [problem.site_costs(leader) for leader in range(len(price))]
-            own = np.array([row for row in costs if row is not None])
-            price = price + problem.rules.cost_weight * own
+        price, own = rows.price(member, prices), own_prices(problem)
+        if own is not None:
+            price = price + own
         hold, lead = rows.fitting_sites(member, room)
         rules = dataclasses.replace(
             problem.rules,

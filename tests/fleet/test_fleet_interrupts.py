@@ -87,18 +87,20 @@ def crowded() -> FleetProblem:
     return FleetProblem(members, SharedLimits(storage_gb=np.full(5, 21.0)))
 
 
+@pytest.mark.parametrize("most", [0, 1000])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
 @pytest.mark.parametrize("seed", seeds(1, 12))
 def test_the_answer_holds_whenever_the_search_is_stopped(
-    seed: int, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    seed: int, error: type[BaseException], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stop comes at each call of pricing, of the master and of the integer program in turn."""
+    monkeypatch.setattr(tuning, "TABLE_CONFIGURATIONS", most)
     fleet = crowded() if seed == 0 else drawn_fleet(seed + 40)
     best = optimum(fleet)
     why = Termination.TIME_LIMIT if error is TimeoutError else Termination.INTERRUPTED
     places: list[tuple[object, str]] = [
-        (pricing, "price_member"),
-        (rounding, "price_member"),
+        (pricing, "price_members" if most else "price_member"),
+        (rounding, "price_members" if most else "price_member"),
         (ColumnPool, "relax"),
         (ColumnPool, "choose"),
         (ColumnPool, "add"),
@@ -234,14 +236,14 @@ sys.exit(main(arguments))
 """The command line, killed at a call of a function."""
 
 PHASES = {
-    "before the first answer": ("formulations.fleet.pricing", "price_member", 1),
-    "in the first pass": ("formulations.fleet.pricing", "price_member", 290),
+    "before the first answer": ("formulations.fleet.pricing", "price_members", 1),
+    "in the first pass": ("formulations.fleet.pricing", "price_members", 2),
     "as a file appears": ("pathlib", "Path.replace", 3),
     "behind the first pass": ("formulations.fleet.column_pool", "ColumnPool.relax", 1),
-    "in a later pass": ("formulations.fleet.pricing", "price_member", 1000),
+    "in a later pass": ("formulations.fleet.pricing", "price_members", 6),
     "in a later master": ("formulations.fleet.column_pool", "ColumnPool.relax", 4),
     "at the rounding": ("formulations.fleet.column_pool", "ColumnPool.choose", 1),
-    "as what is split is placed": ("formulations.fleet.rounding", "price_member", 2),
+    "as what is split is placed": ("formulations.fleet.rounding", "Rounding.place_in_order", 1),
     "as the plan is written": ("placement.fleet.fleet_tables", "fleet_document", 1),
 }
 
@@ -303,18 +305,18 @@ def test_answers_that_are_kept_are_not_looked_for_again(
     search = FleetSearch(gap=0.0, checkpoint=tmp_path / "kept")
     whole = content(solve_fleet(fleet, search))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, keep: bool) -> None:
         raise AssertionError("priced again")
 
-    priced = pricing.price_member
-    monkeypatch.setattr(pricing, "price_member", refuse)
+    priced = pricing.price_members
+    monkeypatch.setattr(pricing, "price_members", refuse)
     assert content(solve_fleet(fleet, search)) == whole
     # without the last answers of a pass only these are missing
     last = max((tmp_path / "kept").glob("pass-0001-*.json"))
     last.unlink()
     with pytest.raises(AssertionError, match="priced again"):
         solve_fleet(fleet, search)
-    monkeypatch.setattr(pricing, "price_member", priced)
+    monkeypatch.setattr(pricing, "price_members", priced)
     assert content(solve_fleet(fleet, search)) == whole
     assert content(solve_fleet(fleet, FleetSearch(gap=0.0))) == whole
 
