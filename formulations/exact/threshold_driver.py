@@ -360,16 +360,16 @@ def minimises_mean(problem: Problem) -> bool:
 def answers(problem: Problem, plan: Plan) -> bool:
     """Return whether the plan of the question without limits is the answer to the problem.
 
-    A proof that there is no plan holds too; else the plan keeps the limits, at the same value.
+    A proof that there is no plan holds too; else a proven plan keeps the limits, at the same value.
     """
     found = plan.configuration
     if found is None:
         return plan.termination is Termination.FINISHED
-    if not minimises_mean(problem) or violations(problem, found):
+    proven = plan.status is Status.OPTIMAL and minimises_mean(problem)
+    if not proven or violations(problem, found):  # a start may be better than what is not proven
         return False
-    return isinstance(problem.objective, MeasureQuestion) or (
-        objective_value(problem, found) <= plan.objective
-    )
+    measures = isinstance(problem.objective, MeasureQuestion)
+    return measures or objective_value(problem, found) <= plan.objective
 
 
 def plan_without_limits(problem: Problem, plan: Plan) -> Plan:

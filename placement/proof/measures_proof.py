@@ -829,7 +829,7 @@ def check_measures(
         own_proofs: dict[int | None, Mapping[str, Any] | None] = {**given} or {None: None}
         for successor, proof in own_proofs.items():
             if successor is not None and successor not in own:
-                raise CertificateError(f"site {successor} is no successor of leader {leader}")
+                continue  # who cannot take over, or is ruled out, needs no proof
             group = (successor,) if successor is not None else own if ruled else None
             deadline: int | None = None
             if claim.deadline is not None and proof is not None and "deadline" in proof:

@@ -235,6 +235,11 @@ def limited(seed: int, **asked: object) -> Problem:
     return Problem(instance, replicas=(3, 4), voters=3, distributions=spread, **asked)  # type: ignore[arg-type]
 
 
+def test_a_start_is_kept_where_there_is_no_time_to_find_a_better_plan() -> None:
+    best = solve(problem := limited(2, keep="p90 <= 1200 ms"), "exact")
+    assert solve(problem, "exact", time_limit=0.0, start=best).objective == best.objective
+
+
 @pytest.mark.parametrize("pair", [("cost", "p90(writes)"), ("mean", "within 250 ms")])
 @pytest.mark.parametrize("seed", seeds(1, 2))
 def test_a_front_has_every_plan_that_no_plan_beats(seed: int, pair: tuple[str, str]) -> None:
