@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35956,
     "heuristics": 6040,
     "benchmarks": 13600,
-    "tests": 50387,
+    "tests": 50385,
 }
 
 ROOMS = {
