@@ -1,7 +1,4 @@
-"""Number of drawn instances in a run: some in every run, more in the long forms.
-
-The profile HYPOTHESIS_PROFILE decides; tests/conftest.py says what each is for.
-"""
+"""Number of drawn instances in a run; HYPOTHESIS_PROFILE decides, see tests/conftest.py."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import math
 import os
 
 import pytest
-
-__all__ = ["PROFILE", "SHORT", "examples", "seeds"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ordinary")
 

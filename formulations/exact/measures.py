@@ -73,6 +73,7 @@ _SLACK = 1e-9
 _ABOVE_ZERO = 1e-300  # of limits of 0: it stays above 0 when it is scaled
 _BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
+_FEW_STEPS = 64  # asked about one by one: a tree of few replicas is small, even without a plan
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
 
@@ -107,6 +108,7 @@ class MeasuresSearch(ThresholdDriver):
     """
 
     entered: set[int] = field(init=False, default_factory=set)
+    _ceiling: float = field(init=False, default=math.inf)  # of what trees ask for
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,11 +159,24 @@ class MeasuresSearch(ThresholdDriver):
         return floors
 
     def close(self, part: Part, nodes: int) -> Iterable[tuple[Part, int]]:
-        """Close a leader; return it where more rows have entered its tree."""
+        """Close a leader; return it where rows have entered its tree, and for the next step."""
         leader, _ = part
-        if self.open_bounds[part] < self.threshold and self._keeps_limits(leader):
-            return [] if self._tree(leader) else [(part, nodes)]
-        return []
+        if self.open_bounds[part] >= self.threshold or not self._keeps_limits(leader):
+            return []
+        self._ceiling = self._next_step(leader, self.open_bounds[part])
+        if self._tree(leader):
+            if self._ceiling >= self.threshold:
+                return []
+            self.open_bounds[part] = self._ceiling
+        return [(part, nodes)]
+
+    def _next_step(self, leader: int, bound: float) -> float:
+        """Return the least value above a bound of what is minimised in few whole steps, or +∞."""
+        aim, rules = self._functions(leader)[-1], self.problem.rules
+        prices = None if aim.bins or not aim.step else aim.rows[0].prices
+        if prices is None or np.sort(prices)[-rules.replicas_max :].sum() > _FEW_STEPS:
+            return math.inf
+        return (math.floor(bound * aim.scale + _BELOW_WHOLE) + 1) / aim.scale
 
     # --- plans ------------------------------------------------------------------------------
 
@@ -323,8 +338,10 @@ class MeasuresSearch(ThresholdDriver):
         rules, most = self.problem.rules, self.problem.rules.replicas_max
         fixed = rules.must_hold.copy()
         fixed[leader] = True
-        limits = self._functions(leader)[:-1]
+        *limits, aim = self._functions(leader)
         bounded = [(row, self._above(one)) for one in limits if not one.lazy for row in one.rows]
+        if aim.step and not aim.bins:
+            bounded += [(row, self._asked(aim)) for row in aim.rows]
         for row, allowed in bounded:
             if row.prices is None:
                 continue
@@ -384,8 +401,9 @@ class MeasuresSearch(ThresholdDriver):
 
     def _asked(self, minimised: Function) -> float:
         """Return the X that a better plan is below."""
-        if minimised.step and math.isfinite(self.value):
-            claimed = self.value * minimised.scale * (1 - self.less)
+        claimed = min(self.value * (1 - self.less), self._ceiling * (1 - CLAIMED_LESS))
+        if minimised.step and math.isfinite(claimed):
+            claimed *= minimised.scale
             if not minimised.bins:
                 return minimised.needed(claimed) + _BELOW_WHOLE
             return minimised.needed(claimed) + 2 * rounding_of_tables(

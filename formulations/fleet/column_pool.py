@@ -66,7 +66,6 @@ class ColumnPool:
         self.costs: list[float] = []
         self._known: dict[tuple[int, Configuration], int] = {}
         self._entries: list[tuple[IntArray, FloatArray]] = []
-        self._of_member: list[list[int]] = [[] for _ in rows.fleet.members]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -84,7 +83,6 @@ class ColumnPool:
         self.costs.append(cost)
         self._entries.append((taken, use[taken]))  # the last list: it counts the columns
         self._known[member, configuration] = len(self) - 1
-        self._of_member[member].append(len(self) - 1)
         return True
 
     def drop_unfinished(self) -> None:
@@ -96,11 +94,6 @@ class ColumnPool:
         """Return the column of a configuration of a database, added where it is new."""
         self.add(member, configuration)
         return self._known[member, configuration]
-
-    def columns_of(self, members: IntArray) -> IntArray:
-        """Return the columns of some databases in ascending order."""
-        found = [column for member in members.tolist() for column in self._of_member[member]]
-        return np.sort(np.array(found, dtype=np.intp))
 
     def owners(self, columns: IntArray) -> IntArray:
         """Return the database of each of some columns, shape (columns given,)."""

@@ -348,7 +348,9 @@ class BatchWorkers(ABC):
                 for place, (batch, asked) in enumerate(waiting):
                     if asked is None:
                         waiting[place] = batch, self.submit(*batch)
-                answer: list[PricedMember] = self._answer_of(waiting[0][1])
+                asked = waiting[0][1]
+                assert asked is not None
+                answer: list[PricedMember] = asked.result()
             except self.lost as error:
                 failures += 1
                 if failures > tuning.MOST_RESTARTS:
@@ -362,10 +364,6 @@ class BatchWorkers(ABC):
             failures = 0
             waiting.popleft()
             yield answer
-
-    def _answer_of(self, asked: _Answer) -> list[PricedMember]:
-        answer: list[PricedMember] = asked.result()
-        return answer
 
 
 def _is_there(asked: _Answer | None) -> bool:

@@ -130,7 +130,8 @@ def covering_model(
     rules = problem.rules
     rows = _CoverRows()
     contingency = rules.contingency and bool(problem.losses)
-    single = contingency and _single_sites(problem)
+    rules = problem.rules
+    single = contingency and rules.loss is LossScope.SITE and rules.failures == 1
     for side in _sides(problem, read, write, limits):
         rows.add(_wanted(side, _balls(problem.rtt, side.clients, side.normal)), side.needed)
         if single:
@@ -152,10 +153,6 @@ def covering_model(
         tuple(rows.demands),
         _caps(problem, replicas, read, write),
     )
-
-
-def _single_sites(problem: QuorumProblem) -> bool:
-    return problem.rules.loss is LossScope.SITE and problem.rules.failures == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,10 @@ class Bisection:
         """
         best, value = start, math.inf if start is None else self.value(goal, start)
         # Least step (index into `values`) not refuted, per (R, W).
-        open_steps = {pair: self._first_step(goal, pair) for pair in self.problem.pairs}
+        open_steps = {
+            pair: self._step(full_replication_bound(self.problem, goal, pair))
+            for pair in self.problem.pairs
+        }
         with end_early(self):
             for pair in self.problem.pairs:
                 low, high, stride = open_steps[pair], self._step(value), 1
@@ -161,10 +164,6 @@ class Bisection:
     def _step(self, value: float) -> int:
         """Index of `value`; one past the end while there is no incumbent."""
         return int(np.searchsorted(self.values, value))
-
-    def _first_step(self, goal: Goal, pair: tuple[int, int, int]) -> int:
-        """Step of a lower bound: the value if every site held a replica."""
-        return self._step(full_replication_bound(self.problem, goal, pair))
 
     def value(self, goal: Goal, found: QuorumConfiguration) -> float:
         """Value of a configuration, from the evaluator."""

@@ -29,6 +29,7 @@ from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
 from placement.errors import SolverError
 from placement.support.checks import FloatArray
+from placement.support.status import relative_gap
 
 _POLL = 0.02
 """Seconds between two looks at the clock."""
@@ -436,7 +437,9 @@ def _watch(shared: _Shared, guard: Guard) -> StopReason | None:
                 guard.report(shared.objective, shared.bound)
             if stop is None and now > guard.deadline:
                 stop = StopReason.TIME
-            elif stop is None and guard.gap_limit > 0 and _gap(shared) <= guard.gap_limit:
+            elif stop is None and 0 < guard.gap_limit >= relative_gap(
+                shared.objective, shared.bound
+            ):
                 stop = StopReason.GAP
             elif stop is None and shared.bound >= guard.enough:
                 stop = StopReason.ENOUGH
@@ -447,14 +450,6 @@ def _watch(shared: _Shared, guard: Guard) -> StopReason | None:
             give_up = min(give_up, now + guard.grace)
             if now > give_up:
                 return stop
-
-
-def _gap(shared: _Shared) -> float:
-    """(incumbent − bound)/incumbent; infinite while either is unknown."""
-    value, bound = shared.objective, shared.bound
-    if not (math.isfinite(value) and math.isfinite(bound)):
-        return math.inf
-    return (value - bound) / abs(value) if value else math.inf
 
 
 def _read(
