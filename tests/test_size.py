@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35956,
     "heuristics": 6040,
     "benchmarks": 13600,
-    "tests": 50385,
+    "tests": 50383,
 }
 
 ROOMS = {
@@ -36,12 +36,12 @@ ROOMS = {
     "formulations/cpsat": 1079,
     "formulations/enumeration": 786,
     "formulations/exact": 19098,
-    "formulations/fleet": 1961,
+    "formulations/fleet": 1952,
     "formulations/milp": 2686,
     "formulations/online": 1879,
     "formulations/overtime": 266,
-    "formulations/quorumstore": 3740,
-    "formulations/solvers": 1243,
+    "formulations/quorumstore": 3736,
+    "formulations/solvers": 1241,
     "formulations/waits": 1183,
     "heuristics/local_search": 1335,
     "heuristics/online": 2310,
