@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35956,
     "heuristics": 6040,
     "benchmarks": 13600,
-    "tests": 50383,
+    "tests": 50389,
 }
 
 ROOMS = {
@@ -36,7 +36,7 @@ ROOMS = {
     "formulations/cpsat": 1079,
     "formulations/enumeration": 786,
     "formulations/exact": 19098,
-    "formulations/fleet": 1952,
+    "formulations/fleet": 1951,
     "formulations/milp": 2686,
     "formulations/online": 1879,
     "formulations/overtime": 266,

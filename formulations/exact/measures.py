@@ -173,10 +173,11 @@ class MeasuresSearch(ThresholdDriver):
     def _next_step(self, leader: int, bound: float) -> float:
         """Return the least value above a bound of what is minimised in few whole steps, or +∞."""
         aim, rules = self._functions(leader)[-1], self.problem.rules
-        prices = None if aim.bins or not aim.step else aim.rows[0].prices
-        if prices is None or np.sort(prices)[-rules.replicas_max :].sum() > _FEW_STEPS:
+        if aim.bins or not aim.step or (prices := aim.rows[0].prices) is None:
             return math.inf
-        return (math.floor(bound * aim.scale + _BELOW_WHOLE) + 1) / aim.scale
+        most = aim.rows[0].constant + float(np.sort(prices)[-rules.replicas_max :].sum())
+        step = math.floor(bound * aim.scale + _BELOW_WHOLE) + 1
+        return math.inf if step > most or most > _FEW_STEPS else step / aim.scale
 
     # --- plans ------------------------------------------------------------------------------
 

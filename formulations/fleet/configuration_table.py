@@ -30,8 +30,7 @@ from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray
 
-_BLOCK = 250
-"""Databases in one product: some tens of MB with 20,000 configurations."""
+_BLOCK = 250  # databases in one product: some tens of MB with 20,000 configurations
 
 
 @dataclass(frozen=True, eq=False)

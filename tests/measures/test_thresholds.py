@@ -160,6 +160,12 @@ def test_few_replicas_are_asked_about_first() -> None:
     assert plan.stats["nodes"] < 5_000  # 128,986 where all sizes are in one tree
 
 
+def test_steps_end_where_no_plan_keeps_the_limits() -> None:
+    keep = ["mean after the loss of any region, the leader may move <= 149.8 ms", "cost <= 35"]
+    plan = solve(world(2014).replace(minimise="copied GB", keep=keep), "exact")
+    assert plan.status is Status.INFEASIBLE
+
+
 # --- certificates -----------------------------------------------------------------------------
 
 
