@@ -189,7 +189,7 @@ MOST_WRITES = Method(
 
 
 def greatest_writer(problem: Problem) -> int:
-    """Client index of most transactions, the first of those that tie."""
+    """Client index of most transactions, the first of several equal ones."""
     writes = problem.demand.counts.sum(axis=0) @ writing(problem)
     return int(writes.argmax())
 

@@ -100,7 +100,7 @@ def parsers_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all pages."""
+    """Chromium, shared by all pages."""
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("needs chromium and chromedriver")
     with Browser() as found:
@@ -141,7 +141,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail an ordinary run of all tests that takes too much CPU time, however busy the machine."""
     config = session.config
     output = getattr(config, "workeroutput", None)
-    own = sum(os.times()[:4])  # of this process and of those that it waited for
+    own = sum(os.times()[:4])  # of this process and of its ended children
     if output is not None:
         output["cpu_seconds"] = own
         return

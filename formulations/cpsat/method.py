@@ -49,7 +49,7 @@ class _LeaderByLeader:
     Attributes
     ----------
     bounds
-        Proven lower bound per leader, by site; the first of those that cost the same is for all.
+        Proven lower bound of each group of leaders with equal costs, by its first leader.
     """
 
     problem: Problem

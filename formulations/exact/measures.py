@@ -341,7 +341,7 @@ class MeasuresSearch(ThresholdDriver):
         fixed[leader] = True
         *limits, aim = self._functions(leader)
         bounded = [(row, self._above(one)) for one in limits if not one.lazy for row in one.rows]
-        if aim.step and not aim.bins:
+        if not aim.bins and aim.step:  # the step of a percentile needs its tables
             bounded += [(row, self._asked(aim)) for row in aim.rows]
         for row, allowed in bounded:
             if row.prices is None:

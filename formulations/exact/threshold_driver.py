@@ -1,4 +1,4 @@
-"""One driver over threshold trees: the best plan so far, the open parts, the records, the plan.
+"""The driver over threshold trees: the best plan so far, the open parts, the records, the plan.
 
 The question without its limits is answered first; its plan of least mean latency is the answer
 where it keeps the limits and the mean is minimised. Else a search over threshold trees

@@ -110,7 +110,7 @@ class PricedRow(NamedTuple):
     def best(self, *able: BoolArray) -> Configuration | None:
         """Return the cheapest among sites that can hold a replica, and that can lead.
 
-        The first of those that tie.
+        Of several with an equal price, it is the first of the table.
         """
         priced = np.where(self.table.outside(*able), np.inf, self.priced) if able else self.priced
         best = int((priced <= priced.min() * (1 + TIE)).argmax())

@@ -245,9 +245,9 @@ class Rounding:
 
         At any prices the least of each database and the prices of the capacities give a bound. A
         configuration that is further above its least than `most` is above the bound is in no plan
-        of at most `most`. Limits count from when a choice breaks them: of configurations with the
-        same use of those that count the cheapest will do. So the integer program bounds all plans
-        of at most `most`, and a choice within all limits is the best of them.
+        of at most `most`. A limit enters the program once a choice breaks it. Among configurations
+        with the same use of the entered limits, the cheapest is enough. So the integer program
+        bounds all plans of at most `most`, and a choice within all limits is the best of them.
         """
         count, prices = len(self.members), self.master.prices
         tables = self.tables.by_table(range(count))

@@ -66,7 +66,7 @@ def closest_to_writes(problem: Problem, candidates: list[int]) -> int | None:
 def smallest_quorum(
     problem: Problem, candidates: list[int], voters: tuple[int, ...], quorum: int
 ) -> int:
-    """Candidate with the smallest q_ℓ(V), averaged over the scenarios; the first of those that tie.
+    """Candidate with the smallest q_ℓ(V), averaged over the scenarios; the first of equal ones.
 
     `voters` are the votes a leader may gather, `quorum` how many it waits for.
     """
