@@ -20,8 +20,7 @@ from placement.problem import Problem, describe
 from placement.report.charts.html_tables import duration, facts, milliseconds, reasons
 from placement.report.charts.markup import join, tag
 from placement.report.charts.svg_charts import Bar, bars
-from placement.report.map.map_view import Ground, map_view
-from placement.report.map.svg_map import map_layers, sites_table
+from placement.report.map.svg_map import Ground, map_view, sites_table
 from placement.report.plan_page import STATUS_WORDS, plan_figures
 
 _HEAVIEST = 12
@@ -66,7 +65,7 @@ def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[
         "shares": operation_shares(plan.problem.instance),
         "limits": _limits(question, plan),
         "after": None if after is None else outcome_document(after),
-        "html": {"map": map_layers(view), **panels},
+        "html": {"map": view.layers, **panels},
     }
 
 

@@ -31,7 +31,7 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.question import Question, question_from
 from placement.report import report_html
-from placement.report.map.map_view import Ground, ground_of
+from placement.report.map.svg_map import Ground, ground_of
 from placement.report.plan_page import clients_table
 from placement.support.checks import elements, number, text
 

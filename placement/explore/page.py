@@ -11,8 +11,7 @@ from placement.explore.jobs import Explorer
 from placement.explore.question import DEFAULT_SPREAD
 from placement.model.instance import Instance
 from placement.report.charts.markup import Child, Markup, json_script, tag
-from placement.report.map.map_view import map_view
-from placement.report.map.svg_map import LEGEND, map_legend, svg_map
+from placement.report.map.svg_map import map_legend, map_view, reads_switch, svg_map
 from placement.report.page import report_script, style_sheet
 
 _SCRIPTS = ("connection.js", "explore.js", "panels.js")
@@ -231,10 +230,8 @@ def _answer(explorer: Explorer) -> Markup:
         ),
         tag("div", {"class": "map-box"}, svg_map(view, caption=caption)),
         tag("p", {"class": "story", "id": "story", "aria-live": "polite"}),
-        tag("details", {"class": "legend-box"}, tag("summary", None, "Legend"), map_legend(LEGEND)),
-        tag("p", {"class": "switches"}, tag("label", None,
-            tag("input", {"type": "checkbox", "data-layer": "reads"}),
-            " show where clients read")),
+        tag("details", {"class": "legend-box"}, tag("summary", None, "Legend"), map_legend()),
+        reads_switch(),
     )  # fmt: skip
 
 

@@ -23,8 +23,7 @@ from placement.problem import Problem
 from placement.report.charts.html_tables import TableRow, data_table, milliseconds, value_table
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
-from placement.report.map.map_view import Ground, map_view
-from placement.report.map.svg_map import svg_map
+from placement.report.map.svg_map import Ground, map_view, svg_map
 from placement.report.plan_page import plan_figures
 from placement.support.status import Status
 from placement.text.plans import failures_table, replicas_table
@@ -262,8 +261,8 @@ def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dic
     maps = [
         tag("figure", None, tag("figcaption", None, f"{name}: leader {plan.leader or 'none'}"),
             tag("div", {"class": "map-box"},
-                svg_map(map_view(plan.problem.instance, plan, ground),
-                        caption=f"Map of plan {name}", identifier=f"map-{k}")))
+                svg_map(map_view(plan.problem.instance, plan, ground, f"map-{k}"),
+                        caption=f"Map of plan {name}")))
         for k, (plan, name) in enumerate(zip(plans, names, strict=True))
     ]  # fmt: skip
     return {

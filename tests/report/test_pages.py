@@ -20,8 +20,8 @@ from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
 from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
-from placement.report.map.map_view import map_view
 from placement.report.map.projection import great_circle, project, scaled_places
+from placement.report.map.svg_map import WIDTH, map_view
 from placement.report.page import PlanTable, page_of
 from placement.report.plan_page import latency_shares
 from placement.report.result_file import FORMAT, VERSION
@@ -114,7 +114,7 @@ def test_the_map_holds_its_marks() -> None:
         if marks:
             assert (marks[0].name, marks[0].role) == (plan.leader, "leader")
         for mark in (*view.sites, *view.clients):
-            assert 0 <= mark.x <= view.width
+            assert 0 <= mark.x <= WIDTH
             assert 0 <= mark.y <= view.height
 
 
@@ -203,7 +203,7 @@ def test_ways_end_at_the_frame_of_the_map() -> None:
     plan = worlds.plan_of_size(45, 10, 45)
     view = map_view(plan.problem.instance, plan)
     page = Page(report_html(plan))
-    (rect,) = [a for _, a in page.tags if a.get("width") == f"{view.width:.10g}"]
+    (rect,) = [a for _, a in page.tags if a.get("width") == f"{WIDTH:.10g}"]
     assert (rect["x"], rect["y"], rect["height"]) == ("0", "0", f"{view.height:.10g}")
     cut = [a["class"] for _, a in page.tags if a.get("clip-path") == "url(#map-frame)"]
     assert sorted(filter(None, cut)) == ["commits", "reads"]
@@ -212,9 +212,9 @@ def test_ways_end_at_the_frame_of_the_map() -> None:
 def test_no_coast_crosses_the_map() -> None:
     """Each side of a ring of land or water is short: no ring is torn at the antimeridian."""
     view = map_view(worlds.plan_of_size(45, 10, 45).problem.instance)
-    for ring in (*view.land, *view.water):
+    for ring in (*view.ground.land, *view.ground.water):
         steps = np.abs(np.diff(ring, axis=0, append=ring[:1]))
-        assert steps.max() < view.width / 4
+        assert steps.max() < WIDTH / 4
 
 
 def test_great_circles() -> None:
