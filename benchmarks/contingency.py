@@ -29,10 +29,10 @@ import numpy as np
 
 from benchmarks.harness.data_folders import measured_file
 from benchmarks.harness.doc_pages import lines_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import ROOT, hardware
 from benchmarks.harness.pictures import COLOURS, axes_of, cdf
 from benchmarks.harness.result_files import Row, read_json, read_rows
+from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.quorumstore.enumeration import Enumeration, tie_envelope
 from placement.quorumstore import (
@@ -554,14 +554,6 @@ def _price(scale: argparse.Namespace) -> Rows:
     return _kept("price", figure, header, body)
 
 
-EXPERIMENTS = Experiments(
-    "contingency_experiments",
-    {"E1": _e1, "E2": _e2, "E3": _e3, "E4": _e4, "E5": _e5, "E6": _e6, "E7": _e7, "price": _price},
-    {"keys": 200, "snapshots": 60, "seed": 1},
-    folders=("latency",),
-)
-
-
 def _shown(row: Row) -> bool:
     """Whether the page shows a row; the file of results has all, and a picture."""
     noise = "with noise" in row.get("latencies", "")
@@ -574,7 +566,7 @@ def _shown(row: Row) -> bool:
 
 
 def _report() -> dict[str, str]:
-    document = read_json(EXPERIMENTS.path)
+    document = read_json(STUDY.path)
     found = {
         name: lines_table([row for row in document[name] if _shown(row)])
         for name in ("E1", "E2", "E3", "E6", "price")
@@ -583,4 +575,12 @@ def _report() -> dict[str, str]:
     return {**found, "machine": about + hardware([document["machine"]])}
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/contingency.md", report=_report)
+STUDY = Experiments(
+    "contingency_experiments",
+    {"E1": _e1, "E2": _e2, "E3": _e3, "E4": _e4, "E5": _e5, "E6": _e6, "E7": _e7, "price": _price},
+    {"keys": 200, "snapshots": 60, "seed": 1},
+    folders=("latency",),
+    description=__doc__,
+    page="docs/contingency.md",
+    report=_report,
+)

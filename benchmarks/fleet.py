@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterator
 
 import placement
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import cpu_seconds, most_memory, watch_memory
 from benchmarks.harness.result_files import Row
+from benchmarks.harness.study import Experiments
 from formulations.fleet import FleetSearch, solve_fleet
 from placement.fleet import FleetPlan, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
@@ -70,4 +70,5 @@ STUDY = Experiments(
     {name: functools.partial(_planned, *case) for name, case in CASES.items()},
     {"seed": 1},
     apart=True,
-).study(__doc__)
+    description=__doc__,
+)

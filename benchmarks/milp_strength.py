@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 import placement
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.study import Experiments
 from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
 from placement import Problem, Status
@@ -69,21 +69,11 @@ def _measure(mix: str, options: argparse.Namespace) -> Iterator[Row]:
         }
 
 
-EXPERIMENTS = Experiments(
-    "milp_strength",
-    {mix: functools.partial(_measure, mix) for mix in ("oltp", "ledger")},
-    {"seconds": 60.0},
-    packages=("numpy", "highspy", "pyomo"),
-)
-
-
 def _report() -> dict[str, str]:
     """Return a line per recipe: whole program / reduced program, for both mixes."""
-    document = read_json(EXPERIMENTS.path)
+    document = read_json(STUDY.path)
     found = {
-        (row["recipe"], mix, row["reduced"]): row
-        for mix in EXPERIMENTS.parts
-        for row in document[mix]
+        (row["recipe"], mix, row["reduced"]): row for mix in STUDY.parts for row in document[mix]
     }
     columns = [("oltp", head) for head in ("variables", "rows", "LP / optimum", "solve s",
                                            "result")]  # fmt: skip
@@ -98,4 +88,12 @@ def _report() -> dict[str, str]:
     return {"milp_strength.json": markdown_table(heads, lines)}
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/formulations.md", report=_report)
+STUDY = Experiments(
+    "milp_strength",
+    {mix: functools.partial(_measure, mix) for mix in ("oltp", "ledger")},
+    {"seconds": 60.0},
+    packages=("numpy", "highspy", "pyomo"),
+    description=__doc__,
+    page="docs/formulations.md",
+    report=_report,
+)

@@ -406,56 +406,62 @@ AXES: dict[int, tuple[str, tuple[str, ...], str, str]] = {
 """Figure -> the column of its x, its lines, and the names of its axes."""
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_folder(parser, "latency")
-    parser.add_argument("--seeds", type=int, default=4, help="instances per network and workload")
-    parser.add_argument(
-        "--sigma",
-        type=float,
-        nargs="+",
-        default=[*SIGMAS],
-        help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
-    )
-    parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
-    add_folder(parser, "results", RESULTS)
+class _PaperFigures(Study):
+    results = ("paper_tier3.csv", "paper_tier3.json")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the study."""
+        add_folder(parser, "latency")
+        parser.add_argument(
+            "--seeds", type=int, default=4, help="instances per network and workload"
+        )
+        parser.add_argument(
+            "--sigma",
+            type=float,
+            nargs="+",
+            default=[*SIGMAS],
+            help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES]
+        )
+        add_folder(parser, "results", RESULTS)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
+        summary: dict[str, object] = {"machine": machine.describe(), "seeds": options.seeds}
+        summary["sigma"] = options.sigma
+        everything: list[Row] = []
+        for figure in options.only:
+            started = time.perf_counter()
+            seeds = range(options.seeds)
+            rows = [
+                row
+                for sigma in options.sigma
+                for row in FIGURES[figure][0](seeds, sigma, options.latency)
+            ]
+            everything.extend(rows)
+            table = by_demand(rows, FIGURES[figure][1])
+            proven = [row["proven"] for row in rows if row["method"] == "exact"]
+            problems, open_ = len(proven), proven.count(False)
+            summary[f"figure {figure}"] = {
+                "problems": problems,
+                "not proven": open_,
+                "networks": sorted({row["network"] for row in rows}),
+                "table": table,
+            }
+            print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
+            cells = [[str(cell) for cell in line.values()] for line in table]
+            print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
+            print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+        summary["each replica"] = gains(options.seeds)
+        save_rows(options.results / "paper_tier3.csv", everything)
+        save_json(options.results / "paper_tier3.json", summary)
+        return int(any(not row["proven"] for row in everything))
 
 
-def _run_study(asked: argparse.Namespace) -> int:
-    """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
-    summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
-    summary["sigma"] = asked.sigma
-    everything: list[Row] = []
-    for figure in asked.only:
-        started = time.perf_counter()
-        seeds = range(asked.seeds)
-        rows = [
-            row for sigma in asked.sigma for row in FIGURES[figure][0](seeds, sigma, asked.latency)
-        ]
-        everything.extend(rows)
-        table = by_demand(rows, FIGURES[figure][1])
-        proven = [row["proven"] for row in rows if row["method"] == "exact"]
-        problems, open_ = len(proven), proven.count(False)
-        summary[f"figure {figure}"] = {
-            "problems": problems,
-            "not proven": open_,
-            "networks": sorted({row["network"] for row in rows}),
-            "table": table,
-        }
-        print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
-        cells = [[str(cell) for cell in line.values()] for line in table]
-        print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
-        print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-    summary["each replica"] = gains(asked.seeds)
-    save_rows(asked.results / "paper_tier3.csv", everything)
-    save_json(asked.results / "paper_tier3.json", summary)
-    return int(any(not row["proven"] for row in everything))
-
-
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("paper_tier3.csv", "paper_tier3.json"),
+STUDY = _PaperFigures(
+    description=__doc__,
     page="docs/benchmarks/paper_tier3.md",
     report=lambda: tables(read_json(RESULTS / "paper_tier3.json")),
     draw=draw,

@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.data_folders import measured_file
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import cpu_seconds
 from benchmarks.harness.result_files import Row
+from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys
 from formulations.quorumstore.enumeration import Enumeration
@@ -138,4 +138,5 @@ STUDY = Experiments(
     {"keys": 1000, "largest": 5, "failures": 1, "seed": 1},
     apart=True,
     folders=("latency",),
-).study(__doc__)
+    description=__doc__,
+)

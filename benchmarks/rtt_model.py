@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.harness.data_folders import measured_file
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import Row, read_json, read_rows
+from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import read_matrix
 from placement.datasets import distance_rtt as geo
 from placement.model import distances
@@ -86,13 +86,10 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
             yield line | dict(zip(heads, rounded, strict=True))
 
 
-EXPERIMENTS = Experiments("rtt_model", {"table": _table}, {"draws": 30}, folders=("latency",))
-
-
 def _report() -> dict[str, str]:
     rows = []
     for name, error, broken, *inflation in (
-        line.values() for line in read_json(EXPERIMENTS.path)["table"]
+        line.values() for line in read_json(STUDY.path)["table"]
     ):
         known = "–" if error is None else f"{error:.1f} %"
         spread = " / ".join(f"{value:.2f}" for value in inflation)
@@ -101,4 +98,12 @@ def _report() -> dict[str, str]:
     return {"rtt_model.json": markdown_table(heads, rows)}
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/datasets.md", report=_report)
+STUDY = Experiments(
+    "rtt_model",
+    {"table": _table},
+    {"draws": 30},
+    folders=("latency",),
+    description=__doc__,
+    page="docs/datasets.md",
+    report=_report,
+)

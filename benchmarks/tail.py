@@ -28,8 +28,8 @@ import pandas as pd
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table, row_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import Row, read_json, rows_of
+from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance, Options, Problem
 from placement.errors import InputError
@@ -152,7 +152,7 @@ def distributions_around(
 
 def tables() -> dict[str, str]:
     """Return the Markdown tables of the kept results, by name."""
-    found = read_json(EXPERIMENTS.path)
+    found = read_json(STUDY.path)
     about = machine.hardware([found["machine"]])
     return {
         "leaders of tail.json": _leader_table(found["leaders"]),
@@ -321,10 +321,12 @@ def _rounded(row: Row) -> Row:
             for name, value in row.items()}  # fmt: skip
 
 
-EXPERIMENTS = Experiments(
+STUDY = Experiments(
     "tail",
     {"leaders": _leaders, "plans": _plans, "proofs": _proofs},
     {"seeds": 1},
     folders=("latency",),
+    description=__doc__,
+    page="docs/tail.md",
+    report=tables,
 )
-STUDY = EXPERIMENTS.study(__doc__, page="docs/tail.md", report=tables)

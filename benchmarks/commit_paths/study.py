@@ -203,46 +203,6 @@ class Bench(Processes):
             yield self.row(layout, "write", 2, 1, ms, ms, ms, part="loss")
 
 
-def _run(asked: argparse.Namespace) -> int:
-    if asked.fit:
-        fit(read_results(asked.results))
-        return 0
-    code = 0
-    for name in asked.system:
-        system = SYSTEMS[name]
-        try:
-            version = system.version()
-        except UnsupportedError as error:
-            print(f"{name}: not measured: {error} (package {system.package})", file=sys.stderr)
-            code = 1
-            continue
-        entry: Row = {
-            "version": version,
-            "package": system.package,
-            "servers": system.servers,
-            "machine": machine.sentence(machine.describe(["numpy"])),
-            "command": f"python -m benchmarks run commit_paths --system {name}",
-        }
-        old = {} if asked.quick else read_results(asked.results).get(name, {})
-        rows = old["rows"] if old.get("version") == version and not asked.again else []
-        kept = {(row["part"], row["layout"]) for row in rows}
-        todo = [one for one in layouts(entry["servers"]) if (one.part, one.name) not in kept]
-        if asked.quick:
-            todo = [todo[0], *[one for one in todo if one.part != "probe"][:2]]
-        rest = not asked.quick and not {"staleness", "loss"} & {part for part, _ in kept}
-        if not (todo or rest):
-            continue
-        count = 4 if asked.quick else 9
-        with Bench(system) as bench:
-            for layout in todo:
-                rows = _kept(rows, entry, bench.measured(layout, count), asked)
-            if rest:
-                _kept(rows, entry, bench.others(layouts(entry["servers"])[0]), asked)
-        if asked.quick:
-            print(report({name: {**entry, "rows": rows}}))
-    return code
-
-
 def _kept(
     rows: list[Row], entry: Row, found: Iterator[Row], asked: argparse.Namespace
 ) -> list[Row]:
@@ -262,18 +222,65 @@ def _kept(
     return rows
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--system", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS),
-                        metavar="NAME", help=f"systems: {', '.join(SYSTEMS)}")  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="few operations, writes nothing")
-    parser.add_argument(
-        "--fit", action="store_true", help="measure nothing, write the constants of the table"
-    )
-    add_folder(parser, "results", RESULTS)
-    parser.add_argument("--again", action="store_true", help="measure what was measured before too")
+class _CommitPaths(Study):
+    results = ("commit_paths.csv", "commit_paths.json")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the study."""
+        parser.add_argument("--system", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS),
+                            metavar="NAME", help=f"systems: {', '.join(SYSTEMS)}")  # fmt: skip
+        parser.add_argument("--quick", action="store_true", help="few operations, writes nothing")
+        parser.add_argument(
+            "--fit", action="store_true", help="measure nothing, write the constants of the table"
+        )
+        add_folder(parser, "results", RESULTS)
+        parser.add_argument(
+            "--again", action="store_true", help="measure what was measured before too"
+        )
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Measure the layouts that the files lack, or write the constants; return the exit code."""
+        if options.fit:
+            fit(read_results(options.results))
+            return 0
+        code = 0
+        for name in options.system:
+            system = SYSTEMS[name]
+            try:
+                version = system.version()
+            except UnsupportedError as error:
+                print(f"{name}: not measured: {error} (package {system.package})", file=sys.stderr)
+                code = 1
+                continue
+            entry: Row = {
+                "version": version,
+                "package": system.package,
+                "servers": system.servers,
+                "machine": machine.sentence(machine.describe(["numpy"])),
+                "command": f"python -m benchmarks run commit_paths --system {name}",
+            }
+            old = {} if options.quick else read_results(options.results).get(name, {})
+            rows = old["rows"] if old.get("version") == version and not options.again else []
+            kept = {(row["part"], row["layout"]) for row in rows}
+            todo = [one for one in layouts(entry["servers"]) if (one.part, one.name) not in kept]
+            if options.quick:
+                todo = [todo[0], *[one for one in todo if one.part != "probe"][:2]]
+            rest = not options.quick and not {"staleness", "loss"} & {part for part, _ in kept}
+            if not (todo or rest):
+                continue
+            count = 4 if options.quick else 9
+            with Bench(system) as bench:
+                for layout in todo:
+                    rows = _kept(rows, entry, bench.measured(layout, count), options)
+                if rest:
+                    _kept(rows, entry, bench.others(layouts(entry["servers"])[0]), options)
+            if options.quick:
+                print(report({name: {**entry, "rows": rows}}))
+        return code
 
 
-STUDY = Study(
-    __doc__, _arguments, _run, results=("commit_paths.csv", "commit_paths.json"),
-    page="docs/benchmarks/commit-paths.md", report=lambda: report(read_results(RESULTS)),
-)  # fmt: skip
+STUDY = _CommitPaths(
+    description=__doc__,
+    page="docs/benchmarks/commit-paths.md",
+    report=lambda: report(read_results(RESULTS)),
+)

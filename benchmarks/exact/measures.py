@@ -39,9 +39,9 @@ import placement
 from benchmarks.exact.networks import weights
 from benchmarks.exact.variants import PROVEN, least_time
 from benchmarks.harness.doc_pages import grouped, lines_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, read_rows
+from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import spread_demand
 from placement import Instance, Plan, Problem
 from placement.datasets.aws_transfer import find_aws_transfer
@@ -239,4 +239,7 @@ STUDY = Experiments(
     about=False,
     good=lambda row: row["question"].startswith(_SAME) or row["status"] in PROVEN,
     summary=table,
-).study(__doc__, page="docs/methods.md", report=report)
+    description=__doc__,
+    page="docs/methods.md",
+    report=report,
+)

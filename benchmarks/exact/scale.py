@@ -32,10 +32,10 @@ import numpy as np
 
 from benchmarks.exact.scale_cell import EARLY, Ask
 from benchmarks.harness.doc_pages import grouped, lines_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import ROOT, SOLVERS, hardware
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows
+from benchmarks.harness.study import Experiments
 
 BEFORE, NOW = "before", "now"
 HEADS = ("row", "question", "build", "cpu_s", "wall_s", "part_s", "memory_mb", "part_mb", "status",
@@ -133,20 +133,6 @@ def _asked(name: str, options: argparse.Namespace) -> Iterator[Row]:
         for build, folder in builds.items() if row == name else ():
             kept = options.kept.get((name, question, build))
             yield kept or measure(name, question, ask, build, folder)
-
-
-EXPERIMENTS = Experiments(
-    "exact_scale",
-    {name: functools.partial(_asked, name) for name in ROW_WORDS},
-    {},
-    HEADS,
-    packages=SOLVERS,
-    apart=True,
-    folders=("baseline",),
-    group="row",
-    key=("row", "question", "build"),
-    good=lambda row: row["status"] != "failed" or row["row"].startswith("peers"),
-)
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -274,4 +260,19 @@ def draw(folder: Path) -> None:
     save_panels(folder / "exact-scale.png", panels)
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/benchmarks/scale.md", report=report, draw=draw)
+STUDY = Experiments(
+    "exact_scale",
+    {name: functools.partial(_asked, name) for name in ROW_WORDS},
+    {},
+    HEADS,
+    packages=SOLVERS,
+    apart=True,
+    folders=("baseline",),
+    group="row",
+    key=("row", "question", "build"),
+    good=lambda row: row["status"] != "failed" or row["row"].startswith("peers"),
+    description=__doc__,
+    page="docs/benchmarks/scale.md",
+    report=report,
+    draw=draw,
+)

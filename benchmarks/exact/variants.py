@@ -40,10 +40,9 @@ import numpy as np
 
 import placement
 from benchmarks.harness.doc_pages import grouped, lines_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, read_rows
-from benchmarks.harness.study import Study
+from benchmarks.harness.study import Experiments
 from placement import Contingency, Diversity, Instance, Plan, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.support.checks import FloatArray
@@ -139,7 +138,9 @@ class VariantStudy:
     settings: Mapping[str, object] | None = None
     repeat: int = 3
 
-    def study(self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None) -> Study:
+    def study(
+        self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None
+    ) -> Experiments:
         """Return the study that ``python -m benchmarks run`` runs."""
         return Experiments(
             self.file,
@@ -150,7 +151,10 @@ class VariantStudy:
             about=False,
             good=lambda row: row["status"] in PROVEN,
             summary=_medians,
-        ).study(__doc__, page=page, report=report)
+            description=__doc__,
+            page=page,
+            report=report,
+        )
 
     def rows(self, name: str, options: argparse.Namespace) -> Iterator[Row]:
         """Yield the rows of a data set: all that is known of a question, as text."""

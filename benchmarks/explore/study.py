@@ -23,9 +23,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import hardware
 from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.study import Experiments
 from placement.errors import MissingDependencyError
 
 _SET = """
@@ -97,19 +97,11 @@ def _answer(browser: Browser) -> Sequence[str]:
     raise TimeoutError("the page draws no answer")
 
 
-EXPERIMENTS = Experiments(
-    "explore",
-    {"changes": _changes},
-    {"count": 120},
-    packages=("numpy", "starlette", "uvicorn"),
-)
-
-
 def _report() -> dict[str, str]:
     """Return one line per kind of change, and what they ran on."""
     import pandas as pd
 
-    document, lines = read_json(EXPERIMENTS.path), []
+    document, lines = read_json(STUDY.path), []
     found = pd.DataFrame(document["changes"])
     for kind, rows in (*found.groupby("change", sort=False), ("all", found)):
         proven = rows["status"].str.startswith(("optimal", "infeasible")).sum()
@@ -123,4 +115,12 @@ def _report() -> dict[str, str]:
     return {"explore.json": f"{table}\n\n{hardware([document['machine']])}"}
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/compare-and-sweep.md", report=_report)
+STUDY = Experiments(
+    "explore",
+    {"changes": _changes},
+    {"count": 120},
+    packages=("numpy", "starlette", "uvicorn"),
+    description=__doc__,
+    page="docs/compare-and-sweep.md",
+    report=_report,
+)

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 from benchmarks.harness.result_files import Row
 from placement.errors import InputError
 
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of results."""
+
 _Row = TypeVar("_Row", bound=Mapping[str, Any])
 
 _TABLE = re.compile(
@@ -110,6 +113,47 @@ def pivot(
         for name in names
     )
     return markdown_table((line, *(f"{head} {value}".strip() for value in heads)), lines)
+
+
+def pick(rows: Rows, **wanted: object) -> list[Mapping[str, Any]]:
+    """Return the rows with the wanted values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def values(rows: Rows, name: str) -> list[float]:
+    """Return a column as numbers."""
+    return [float(row[name]) for row in rows]
+
+
+def mean(rows: Rows, name: str) -> float:
+    """Return the mean of a column; NaN without rows."""
+    return statistics.fmean(values(rows, name)) if rows else float("nan")
+
+
+def spread(found: Sequence[float], digits: int = 1) -> str:
+    """Return mean ± standard deviation; the value alone if there is one."""
+    if len(found) < 2:
+        return f"{found[0]:.{digits}f}" if found else ""
+    return f"{statistics.fmean(found):.{digits}f} ± {statistics.stdev(found):.{digits}f}"
+
+
+def span(found: Sequence[float], form: str = ".2f") -> str:
+    """Return mean (least–largest); the value alone if there is one, nothing without."""
+    if len(found) < 2:
+        return f"{found[0]:{form}}" if found else ""
+    return f"{sum(found) / len(found):{form}} ({min(found):{form}}–{max(found):{form}})"
+
+
+def means(*columns: str, forms: str = "") -> Callable[[Rows], str]:
+    """Return a cell: the means of some columns of its rows, in formats that spaces separate."""
+    each = forms.split() or [",.0f"] * len(columns)
+
+    def cell(rows: Rows) -> str:
+        return "/".join(
+            f"{mean(rows, name):{form}}" for name, form in zip(columns, each, strict=True)
+        )
+
+    return cell
 
 
 def tables_of(page: str) -> dict[str, str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import functools
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.harness.cells import SolveCell
-from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.machine import SOLVERS, describe, sentence
 from benchmarks.harness.result_files import RESULTS
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.result_tables import page_text, report_text
@@ -23,116 +23,125 @@ from placement.report.result_file import contradictions, read_results
 from placement.text import escape
 
 
-def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run of a suite."""
-    parser.add_argument(
-        "-o", "--output", type=Path, help="file of results (default benchmarks/results/SUITE.jsonl)"
-    )
-    parser.add_argument(
-        "--resume", action="store_true", help="keep the rows that are there, run the missing cells"
-    )
-    parser.add_argument(
-        "--retry",
-        action="store_true",
-        help="with --resume: run the missing, killed, crashed and wrong cells again",
-    )
-    parser.add_argument("--force", action="store_true", help="replace an existing file")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at once (default 1)")
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="only cells whose label contains TEXT; may be repeated, all must match",
-    )
-    parser.add_argument("--method", action="append", default=[], help="only these methods")
+@dataclass(frozen=True, kw_only=True)
+class SuiteStudy(Study):
+    """Study that runs the cells of a suite."""
+
+    suite: Suite
+
+    @property
+    def results(self) -> Sequence[str]:
+        """The file that a run writes."""
+        return (f"{self.suite.name}.jsonl",)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of a run of a suite."""
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            help="file of results (default benchmarks/results/SUITE.jsonl)",
+        )
+        parser.add_argument(
+            "--resume",
+            action="store_true",
+            help="keep the rows that are there, run the missing cells",
+        )
+        parser.add_argument(
+            "--retry",
+            action="store_true",
+            help="with --resume: run the missing, killed, crashed and wrong cells again",
+        )
+        parser.add_argument("--force", action="store_true", help="replace an existing file")
+        parser.add_argument("--jobs", type=int, default=1, help="processes at once (default 1)")
+        parser.add_argument(
+            "--only",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help="only cells whose label contains TEXT; may be repeated, all must match",
+        )
+        parser.add_argument("--method", action="append", default=[], help="only these methods")
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Run the cells that have no row yet, print the tables, and return the exit code.
+
+        Returns
+        -------
+        int
+            0; 2 when a cell has a defect; 130 when the run was interrupted.
+
+        Raises
+        ------
+        InputError
+            For a number of processes below 1, a choice without cells, or a file that is there and
+            shall be neither continued nor replaced.
+        """
+        suite, args = self.suite, options
+        if args.jobs < 1:
+            raise InputError("out of range", field="--jobs", value=args.jobs, expected=">= 1")
+        cells = _chosen(suite, args.only, args.method)
+        path: Path = args.output if args.output is not None else RESULTS / f"{suite.name}.jsonl"
+        if path.exists() and path.stat().st_size and not (args.resume or args.force):
+            raise InputError(
+                "exists already",
+                source=str(path),
+                expected="--resume to go on, --force to replace it",
+            )
+        with ResultsFile(path, fresh=args.force and not args.resume) as file:
+            if file.earlier.dropped:
+                print(f"dropped a torn last line of {file.earlier.dropped} bytes", file=sys.stderr)
+            done = file.answered if args.retry else file.keys
+            todo = [cell for cell in cells if cell.key not in done]
+            if len(todo) < len(cells):
+                print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
+            machine = describe((*SOLVERS, "pandas", "quoracle", "spopt", "pbp-pmedian", "PuLP"))
+            print(sentence(machine), file=sys.stderr)
+            if todo:
+                run = file.start(
+                    {
+                        "suite": suite.name,
+                        "purpose": suite.purpose,
+                        "reference": suite.reference,
+                        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                        "machine": machine,
+                        "jobs": args.jobs,
+                        "cells": len(cells),
+                        "captions": _captions(todo),
+                        "seeds": sorted({c.seed for c in cells}),
+                    }
+                )
+
+                def report(cell: SolveCell, row: dict[str, object], number: int) -> None:
+                    file.add({"run": run, **row})
+                    print(
+                        f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+
+                try:
+                    Runner(args.jobs).run(todo, report)
+                except KeyboardInterrupt:
+                    print("interrupted; go on with --resume", file=sys.stderr)
+                    return INTERRUPTED
+        return _summarise(path)
 
 
-def suite_study(suite: Suite) -> Study:
+def suite_study(suite: Suite) -> SuiteStudy:
     """Return a suite as a study."""
-    page = "docs/benchmarks.md" if suite.on_page else ""
 
     def report() -> dict[str, str]:
         paths = sorted(RESULTS.glob(f"{suite.name}*.jsonl"))
         return {path.name: page_text(read_results(path)) for path in paths}
 
-    run = functools.partial(run_suite, suite)
-    report_or_none = report if suite.on_page else None
-    return Study(
-        suite.purpose, add_suite_arguments, run, (f"{suite.name}.jsonl",), page, report_or_none
+    shown = suite.on_page
+    return SuiteStudy(
+        description=suite.purpose,
+        page="docs/benchmarks.md" if shown else "",
+        report=report if shown else None,
+        suite=suite,
     )
-
-
-def run_suite(suite: Suite, args: argparse.Namespace) -> int:
-    """Run the cells of a suite that have no row yet, print the tables, and return the exit code.
-
-    Parameters
-    ----------
-    suite
-        The suite.
-    args
-        What :func:`add_suite_arguments` adds.
-
-    Returns
-    -------
-    int
-        0; 2 when a cell has a defect; 130 when the run was interrupted.
-
-    Raises
-    ------
-    InputError
-        For a number of processes below 1, a choice without cells, or a file that is there and shall
-        be neither continued nor replaced.
-    """
-    if args.jobs < 1:
-        raise InputError("out of range", field="--jobs", value=args.jobs, expected=">= 1")
-    cells = _chosen(suite, args.only, args.method)
-    path: Path = args.output if args.output is not None else RESULTS / f"{suite.name}.jsonl"
-    if path.exists() and path.stat().st_size and not (args.resume or args.force):
-        raise InputError(
-            "exists already", source=str(path), expected="--resume to go on, --force to replace it"
-        )
-    with ResultsFile(path, fresh=args.force and not args.resume) as file:
-        if file.earlier.dropped:
-            print(f"dropped a torn last line of {file.earlier.dropped} bytes", file=sys.stderr)
-        done = file.answered if args.retry else file.keys
-        todo = [cell for cell in cells if cell.key not in done]
-        if len(todo) < len(cells):
-            print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
-        machine = describe(
-            ("numpy", "pandas", "highspy", "ortools", "pyomo", "quoracle", "spopt", "pbp-pmedian",
-             "PuLP")
-        )  # fmt: skip
-        print(sentence(machine), file=sys.stderr)
-        if todo:
-            run = file.start(
-                {
-                    "suite": suite.name,
-                    "purpose": suite.purpose,
-                    "reference": suite.reference,
-                    "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-                    "machine": machine,
-                    "jobs": args.jobs,
-                    "cells": len(cells),
-                    "captions": _captions(todo),
-                    "seeds": sorted({c.seed for c in cells}),
-                }
-            )
-
-            def report(cell: SolveCell, row: dict[str, object], number: int) -> None:
-                file.add({"run": run, **row})
-                print(
-                    f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}",
-                    file=sys.stderr,
-                    flush=True,
-                )
-
-            try:
-                Runner(args.jobs).run(todo, report)
-            except KeyboardInterrupt:
-                print("interrupted; go on with --resume", file=sys.stderr)
-                return INTERRUPTED
-    return _summarise(path)
 
 
 def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[SolveCell, ...]:

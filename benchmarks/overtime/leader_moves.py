@@ -21,8 +21,8 @@ import numpy as np
 
 import placement
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.study import Experiments
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from placement import Instance, Problem
 from placement.evaluation.score import first_best
@@ -146,9 +146,9 @@ def measured(scores: FloatArray, price: FloatArray, price_ms: float) -> dict[str
     return rows
 
 
-def tables(document: Row) -> dict[str, str]:
+def tables() -> dict[str, str]:
     """Return the tables of the page, in Markdown, by name."""
-    prices = document["prices"]
+    prices = read_json(STUDY.path)["prices"]
     rules = []
     for name in prices[0]["rows"]:
         rows = [each["rows"][name] for each in prices]
@@ -173,7 +173,11 @@ def _prices(options: argparse.Namespace) -> Iterator[Row]:
         yield {"outage_seconds": outage, "price_ms": ms, "rows": rows}
 
 
-EXPERIMENTS = Experiments("stability", {"prices": _prices}, {"databases": 400, "seed": 7})
-STUDY = EXPERIMENTS.study(
-    __doc__, page="docs/over-time.md", report=lambda: tables(read_json(EXPERIMENTS.path))
+STUDY = Experiments(
+    "stability",
+    {"prices": _prices},
+    {"databases": 400, "seed": 7},
+    description=__doc__,
+    page="docs/over-time.md",
+    report=tables,
 )

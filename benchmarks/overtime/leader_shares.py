@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.study import Experiments
 from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network, table
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
@@ -170,17 +170,9 @@ def _moved_rows(options: argparse.Namespace) -> Iterator[Row]:
         yield {"network": name, **row}
 
 
-EXPERIMENTS = Experiments(
-    "leader_shares",
-    {"shares": _share_rows, "figure 4": _moved_rows},
-    {"databases": 200, "seed": 1},
-    folders=("latency",),
-)
-
-
 def _report() -> dict[str, str]:
     """Return the tables of docs/over-time.md from the results that the project keeps."""
-    document = read_json(EXPERIMENTS.path)
+    document = read_json(STUDY.path)
     shown = ("network", "near", "predicted", "third at best", "p50", "p50, third at best")
     return {
         "leader shares": table(document["shares"], {name: name for name in shown}),
@@ -188,4 +180,12 @@ def _report() -> dict[str, str]:
     }
 
 
-STUDY = EXPERIMENTS.study(__doc__, page="docs/over-time.md", report=_report)
+STUDY = Experiments(
+    "leader_shares",
+    {"shares": _share_rows, "figure 4": _moved_rows},
+    {"databases": 200, "seed": 1},
+    folders=("latency",),
+    description=__doc__,
+    page="docs/over-time.md",
+    report=_report,
+)

@@ -38,7 +38,7 @@ from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3 import by_demand, concentrated, gains, kept, summary_11
-from benchmarks.tail import EXPERIMENTS
+from benchmarks.tail import STUDY
 from placement import Problem, load
 from placement.errors import InputError
 from placement.methods.options import Options
@@ -338,7 +338,7 @@ def test_results_hold_what_they_must():
     def refuse(constant):
         raise AssertionError(constant)
 
-    results = json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"), parse_constant=refuse)
+    results = json.loads(STUDY.path.read_text(encoding="utf-8"), parse_constant=refuse)
     for row in results["plans"]:
         assert row["bound_ms"] <= row["tail_plan_ms"] <= row["mean_plan_ms"]
         assert row["mean_plan_mean_ms"] <= row["tail_plan_mean_ms"] + 0.001

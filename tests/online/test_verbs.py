@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from benchmarks.harness.experiments import Experiments
 from benchmarks.harness.result_files import read_json, read_rows
+from benchmarks.harness.study import Experiments
 from formulations.online.reads import solve_compact
 from heuristics.online.dynamic.copy_choices import run_votes
 from heuristics.online.reads import LeaseHolder, UniformQuorum

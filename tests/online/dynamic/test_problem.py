@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.online.dynamic import EXPERIMENTS
+from benchmarks.online.dynamic import STUDY
 from heuristics.online.dynamic.copy_choices import popular_lists, run_votes
 from placement.errors import InputError, SolverError
 from placement.online import spawn_streams
@@ -208,7 +208,7 @@ def test_a_restart_takes_a_twelfth_of_the_hot_pairs():
 
 
 def parts():
-    return json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"))["parts"]
+    return json.loads(STUDY.path.read_text(encoding="utf-8"))["parts"]
 
 
 def test_every_published_optimum_is_proven():
