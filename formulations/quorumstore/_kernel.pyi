@@ -29,7 +29,7 @@ def open(
     writes: _Array,
     needed: tuple[int, int],
     contingency: bool,
-    moving: tuple[bool, bool, bool, bool],
+    moving: tuple[bool, ...],
     caps: _Four,
     pairs: int,
     shapes: _Array,

@@ -33,7 +33,6 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +41,7 @@ from formulations.solvers.cpsat import solve_in_place
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, cpsat_verdict
-from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdLimits
+from placement.quorumstore import LossScope, QuorumProblem, ThresholdLimits
 from placement.support.checks import FloatArray, IntArray
 
 
@@ -103,18 +102,6 @@ class CoveringModel:
         )
 
 
-def scenario_rtt(problem: QuorumProblem, lost: tuple[int, ...]) -> FloatArray:
-    """E^f[i, j]: latency of client i to a replica at j once `lost` is down; ∞ for j lost."""
-    matrix: FloatArray = problem.rtt.copy()
-    for site in lost:
-        if problem.redirects:
-            survivor = problem.closest_survivor(site, lost)
-            hop = problem.rtt[site, survivor] if problem.rules.redirect is Redirect.HOP else 0.0
-            matrix[site] = hop + problem.rtt[survivor]
-    matrix[:, list(lost)] = np.inf
-    return matrix
-
-
 def covering_model(
     problem: QuorumProblem,
     replicas: int,
@@ -130,21 +117,14 @@ def covering_model(
     rules = problem.rules
     rows = _CoverRows()
     contingency = rules.contingency and bool(problem.losses)
-    rules = problem.rules
     single = contingency and rules.loss is LossScope.SITE and rules.failures == 1
     for side in _sides(problem, read, write, limits):
         rows.add(_wanted(side, _balls(problem.rtt, side.clients, side.normal)), side.needed)
         if single:
-            _add_single_losses(
-                rows,
-                problem,
-                side,
-                _balls(problem.rtt, side.clients, side.worst),
-                _moved_balls(problem, side) if problem.redirects else {},
-            )
+            _add_single_losses(rows, problem, side)
         elif contingency:
             for lost in problem.losses:
-                after = scenario_rtt(problem, lost)
+                after = problem.rtt_after(lost)
                 rows.add(_wanted(side, _balls(after, side.clients, side.worst)), side.needed)
     return CoveringModel(
         len(problem.sites),
@@ -215,27 +195,18 @@ def _balls(rtt: FloatArray, clients: list[int], limit: float) -> dict[int, tuple
     return {i: tuple(np.flatnonzero(inside[i]).tolist()) for i in clients}
 
 
-def _moved_balls(problem: QuorumProblem, side: _Side) -> dict[int, tuple[int, ...]]:
-    """Sites within the limit of each client once its own site is lost, which is never in it."""
-    return {
-        i: _balls(scenario_rtt(problem, (i,)), [i], side.worst)[i]
-        for i in side.clients
-        if (i,) in problem.losses
-    }
-
-
-def _add_single_losses(
-    rows: _CoverRows,
-    problem: QuorumProblem,
-    side: _Side,
-    balls: dict[int, tuple[int, ...]],
-    moved: dict[int, tuple[int, ...]],
-) -> None:
+def _add_single_losses(rows: _CoverRows, problem: QuorumProblem, side: _Side) -> None:
     """Add the constraints for the loss of any one site f.
 
     A replica at f takes one from every ball that holds f: those clients need quorum + 1 of them.
-    Where f holds none, only its own clients notice, and only if they are `moved`.
+    Where f holds none, only its own clients notice, and only if they are moved.
     """
+    balls = _balls(problem.rtt, side.clients, side.worst)
+    moved = {
+        i: _balls(problem.rtt_after((i,)), [i], side.worst)[i]
+        for i in side.clients
+        if problem.redirects and (i,) in problem.losses
+    }
     for (lost,) in problem.losses:
         own = [(moved[lost], side.quorum, side.counts[lost])] if lost in moved else []
         others = {i: count for i, count in side.counts.items() if not (own and i == lost)}
@@ -289,11 +260,6 @@ class CpSatCovering:
         SolverError
             When CP-SAT fails.
         """
-        cp, x = self._build(model)
-        return self._solve(cp, x, seconds)
-
-    @staticmethod
-    def _build(model: CoveringModel) -> tuple[Any, list[Any]]:
         from ortools.sat.python import cp_model
 
         cp = cp_model.CpModel()
@@ -309,11 +275,6 @@ class CpSatCovering:
             met = cp.add(sum(count * y[index] for index, count in demand.terms) >= demand.needed)
             if demand.lost is not None:
                 met.only_enforce_if(x[demand.lost])
-        return cp, x
-
-    def _solve(self, cp: Any, x: list[Any], seconds: float) -> tuple[int, ...] | None:
-        from ortools.sat.python import cp_model
-
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self.workers
         solver.parameters.random_seed = self.seed

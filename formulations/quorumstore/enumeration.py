@@ -39,6 +39,7 @@ from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
     LossScope,
+    Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
@@ -174,12 +175,8 @@ class CompiledStore:
 
     def allowed(self, limits: ThresholdLimits) -> Allowed:
         """Limits as numbers of allowed grid values."""
-        return (
-            bisect_right(self.values, limits.normal_read),
-            bisect_right(self.values, limits.normal_write),
-            bisect_right(self.values, limits.worst_read),
-            bisect_right(self.values, limits.worst_write),
-        )
+        a, b, c, d = (bisect_right(self.values, limit) for limit in limits)
+        return a, b, c, d
 
 
 class _ServedAfterLosses:
@@ -318,12 +315,7 @@ class CompiledSearch:
         contingency = problem.rules.contingency
         loosest = self.goal.limits(math.inf, contingency).tightened(self.caps)
         tightest = self.goal.limits(0.0, contingency).tightened(self.caps)
-        moving = (
-            tightest.normal_read < loosest.normal_read,
-            tightest.normal_write < loosest.normal_write,
-            tightest.worst_read < loosest.worst_read,
-            tightest.worst_write < loosest.worst_write,
-        )
+        moving = tuple(tight < loose for tight, loose in zip(tightest, loosest, strict=True))
         self._search = _kernel.open(
             store.handle,
             problem.reads,
@@ -600,24 +592,27 @@ class _Values:
 
     def first(self) -> QuorumConfiguration | None:
         """Return the first of the ties under the tie rule; None without any."""
-        best: tuple[list[float], QuorumConfiguration] | None = None
-        contingency = self.problem.rules.contingency
-        for group in self.ties:
-            figures = metrics(self.problem, group.sets, group.read, group.write)
-            second = second_key(self.problem.goal, figures, contingency)
-            if second is not None:
-                kept = np.flatnonzero(second == second.min())
-                group, figures = Ties(group.sets[kept], group.read, group.write), figures.take(kept)
-            size = np.full(len(group.sets), group.sets.shape[1])
-            reads = np.full(len(group.sets), group.read)
-            one = int(tie_order_of_equals(figures, group.sets, size, reads)[0])
-            normal = float(figures.normal_read[one]), float(figures.normal_write[one])
-            replicas = tuple(group.sets[one].tolist())
-            key = [0.0 if second is None else float(second.min()), max(normal), sum(normal)]
-            key += [float(figures.mean[one]), len(replicas), *replicas, group.read]
-            if best is None or key < best[0]:
-                best = key, QuorumConfiguration(replicas, group.read, group.write)
-        return None if best is None else best[1]
+        if not self.ties:
+            return None
+        judged = (metrics(self.problem, one.sets, one.read, one.write) for one in self.ties)
+        figures = Metrics(*map(np.concatenate, zip(*judged, strict=True)))
+        width = max(total for total, _, _ in self.problem.pairs)
+        sets = np.concatenate([
+            np.pad(one.sets, ((0, 0), (0, width - one.sets.shape[1])), constant_values=-1)
+            for one in self.ties
+        ])  # fmt: skip
+        quorums = np.concatenate([
+            np.tile((one.sets.shape[1], one.read, one.write), (len(one.sets), 1))
+            for one in self.ties
+        ])  # fmt: skip
+        second = second_key(self.problem.goal, figures, self.problem.rules.contingency)
+        kept = np.arange(len(sets))
+        if second is not None:
+            kept = np.flatnonzero(second == second.min())
+        size, reads = quorums[kept, 0], quorums[kept, 1]
+        best = kept[tie_order_of_equals(figures.take(kept), sets[kept], size, reads)[0]]
+        total, read, write = quorums[best].tolist()
+        return QuorumConfiguration(tuple(sets[best, :total].tolist()), read, write)
 
 
 def solve(problem: QuorumProblem) -> QuorumPlan:

@@ -210,7 +210,6 @@ def _row(
     found = plan.configuration
     if found is None:
         return KeyRow("", str(Status.INFEASIBLE))
-    figures = plan.figures
     return KeyRow(
         "",
         str(plan.status),
@@ -219,11 +218,7 @@ def _row(
         found.size,
         found.read,
         found.write,
-        float(figures.normal_read[0]),
-        float(figures.normal_write[0]),
-        float(figures.worst_read[0]),
-        float(figures.worst_write[0]),
-        float(figures.mean[0]),
+        *(float(figure[0]) for figure in plan.figures),
     )
 
 

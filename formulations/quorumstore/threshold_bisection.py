@@ -21,17 +21,12 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from formulations.quorumstore.covering_model import (
-    CoveringModel,
-    covering_model,
-    scenario_rtt,
-)
+from formulations.quorumstore.covering_model import CoveringModel, covering_model
 from placement.errors import SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
@@ -72,7 +67,7 @@ def threshold_values(problem: QuorumProblem) -> FloatArray:
         for lost in problem.losses:
             moved = [site for site in lost if site in set(active.tolist())]
             if moved:
-                after = scenario_rtt(problem, lost)[moved]
+                after = problem.rtt_after(lost)[moved]
                 values.append(after[np.isfinite(after)])
     return np.unique(np.concatenate(values))
 
@@ -177,29 +172,20 @@ class Bisection:
         limits = goal.limits(value, self.problem.rules.contingency).tightened(caps)
         model = covering_model(self.problem, total, read, write, limits)
         self.questions += 1
-        found = self.covering(model, self._left())
+        left = self.deadline - time.perf_counter()
+        if left <= 0:
+            raise TimeoutError
+        found = self.covering(model, left)
         if found is None:
             return None
         configuration = QuorumConfiguration(found, read, write)
-        if not model.holds(found) or not self._obeys(configuration, goal, caps, value):
+        figures = metrics(self.problem, [found], read, write)
+        within = goal.values(figures, self.problem.rules.contingency)[0] <= value
+        if not (model.holds(found) and caps.kept(figures)[0] and within):
             raise SolverError(
                 f"{self.covering.method} returned {found}, which does not meet its limits"
             )
         return configuration
-
-    def _obeys(
-        self, found: QuorumConfiguration, goal: Goal, caps: ThresholdLimits, value: float
-    ) -> bool:
-        """Return whether the evaluator agrees that a configuration keeps within value and caps."""
-        figures = metrics(self.problem, [found.replicas], found.read, found.write)
-        contingency = self.problem.rules.contingency
-        return bool(caps.kept(figures)[0] and goal.values(figures, contingency)[0] <= value)
-
-    def _left(self) -> float:
-        left = self.deadline - time.perf_counter()
-        if left <= 0:
-            raise TimeoutError
-        return left
 
 
 def solve(
@@ -232,9 +218,17 @@ def solve(
     bisection = Bisection(problem, covering, began + time_limit)
     if not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)
-    else:
+    else:  # the goals in turn; value and bound belong to the first
         best = start_configuration(problem, goal, bisection.deadline)
-        step = _lexicographic(bisection, stages(goal, contingency), best)
+        goals, caps = stages(goal, contingency), ThresholdLimits()
+        step = first = bisection.minimise(goal, start=best)
+        for before, after in itertools.pairwise(goals):
+            if step.configuration is None or bisection.termination is not Termination.FINISHED:
+                break
+            caps = caps.tightened(before.limits(step.value, contingency))
+            better = improve_by_swaps(problem, after, caps, step.configuration, bisection.deadline)
+            step = bisection.minimise(after, caps, better)
+        step = ThresholdStep(step.configuration, first.value, first.bound)
     return QuorumPlan.of(
         problem,
         step.configuration,
@@ -252,24 +246,6 @@ def solve(
             ),
         ),
     )
-
-
-def _lexicographic(
-    bisection: Bisection, goals: Sequence[Goal], start: QuorumConfiguration | None
-) -> ThresholdStep:
-    """Minimise the goals in turn; value and bound belong to the first."""
-    contingency = bisection.problem.rules.contingency
-    first = bisection.minimise(goals[0], start=start)
-    step, caps = first, ThresholdLimits()
-    for before, goal in itertools.pairwise(goals):
-        if step.configuration is None or bisection.termination is not Termination.FINISHED:
-            break
-        caps = caps.tightened(before.limits(step.value, contingency))
-        better = improve_by_swaps(
-            bisection.problem, goal, caps, step.configuration, bisection.deadline
-        )
-        step = bisection.minimise(goal, caps, better)
-    return ThresholdStep(step.configuration, first.value, first.bound)
 
 
 def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
@@ -309,7 +285,8 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
             break
         met = caps.tightened(first.limits(one.value, contingency))
         two = bisection.minimise(second, met, one.configuration)
-        value = _weighted(bisection, goal, two.configuration)
+        found = two.configuration
+        value = math.inf if found is None else bisection.value(goal, found)
         if value < best.value:
             best = ThresholdStep(two.configuration, value, value)
         if bisection.termination is not Termination.FINISHED or two.value == 0.0:
@@ -319,10 +296,6 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
     if bisection.termination is not Termination.FINISHED:
         return ThresholdStep(best.configuration, best.value, 0.0)
     return best
-
-
-def _weighted(bisection: Bisection, goal: Goal, configuration: QuorumConfiguration | None) -> float:
-    return math.inf if configuration is None else bisection.value(goal, configuration)
 
 
 # --- swaps -----------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ turns "at most this number" back into limits on the thresholds, as every exact m
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,7 @@ class Target(Enum):
     WEIGHTED = "weighted"
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdLimits:
+class ThresholdLimits(NamedTuple):
     """Largest thresholds (ms) a configuration may have, each on its own.
 
     The worst scenario includes normal operation, so a limit on it holds for both.
@@ -49,35 +49,23 @@ class ThresholdLimits:
 
     def tightened(self, other: ThresholdLimits) -> ThresholdLimits:
         """Return the lower limit of both for each figure."""
-        return ThresholdLimits(
-            min(self.normal_read, other.normal_read),
-            min(self.normal_write, other.normal_write),
-            min(self.worst_read, other.worst_read),
-            min(self.worst_write, other.worst_write),
-        )
+        return ThresholdLimits(*map(min, self, other))
 
     def kept(self, metrics: Metrics) -> BoolArray:
         """Return whether each configuration keeps all four limits."""
-        return (
-            (metrics.normal_read <= self.normal_read)
-            & (metrics.normal_write <= self.normal_write)
-            & (metrics.worst_read <= self.worst_read)
-            & (metrics.worst_write <= self.worst_write)
-        )
+        kept = [figure <= limit for figure, limit in zip(metrics.thresholds, self, strict=True)]
+        return np.asarray(np.logical_and.reduce(kept))
 
     def excess(self, metrics: Metrics) -> FloatArray:
         """Return by how much each configuration exceeds the limits, relative; 0 within all."""
         excess = np.zeros_like(metrics.normal_read)
-        for field in fields(self):
-            limit = getattr(self, field.name)
+        for figure, limit in zip(metrics.thresholds, self, strict=True):
             if limit < math.inf:
-                over = np.maximum(getattr(metrics, field.name) - limit, 0.0)
-                excess = excess + over / max(limit, 1e-9)
+                excess = excess + np.maximum(figure - limit, 0.0) / max(limit, 1e-9)
         return excess
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Metrics:
+class Metrics(NamedTuple):
     """Figures of k configurations, arrays of shape (k,).
 
     Parameters
@@ -97,15 +85,14 @@ class Metrics:
     worst_write: FloatArray
     mean: FloatArray
 
+    @property
+    def thresholds(self) -> tuple[FloatArray, ...]:
+        """The four thresholds, in the order of :class:`ThresholdLimits`."""
+        return self[:4]
+
     def take(self, index: IntArray) -> Metrics:
         """Return the figures of the configurations in `index`."""
-        return Metrics(
-            self.normal_read[index],
-            self.normal_write[index],
-            self.worst_read[index],
-            self.worst_write[index],
-            self.mean[index],
-        )
+        return Metrics(*(figure[index] for figure in self))
 
 
 @dataclass(frozen=True, slots=True)

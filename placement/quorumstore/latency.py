@@ -95,13 +95,6 @@ def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArra
     return values
 
 
-def _lost_sites(problem: QuorumProblem) -> IntArray:
-    """The losses as rows padded with −1, shape (losses, most sites of one)."""
-    width = max((len(lost) for lost in problem.losses), default=0)
-    padded = [lost + (-1,) * (width - len(lost)) for lost in problem.losses]
-    return np.array(padded, dtype=np.intp).reshape(len(padded), width)
-
-
 def _latency_after(
     problem: QuorumProblem, ordered: SortedSets, quorum: int, lost: IntArray
 ) -> FloatArray:
@@ -153,7 +146,9 @@ def loss_thresholds(
     requests.
     """
     ordered = SortedSets.of(problem, sets)
-    lost = _lost_sites(problem)
+    width = max((len(lost) for lost in problem.losses), default=0)
+    padded = [lost + (-1,) * (width - len(lost)) for lost in problem.losses]
+    lost = np.array(padded, dtype=np.intp).reshape(len(padded), width)
     step = max(1, _CELLS // max(1, ordered.site.size))
     every = []
     for quorum, counts, needed in (
@@ -238,7 +233,12 @@ def _worst_side(
     nearest = ordered.site[:, :, :quorum]
     row_of = np.full(len(counts), -1, dtype=np.intp)
     row_of[active] = np.arange(len(active))
-    survivor, hop = _redirections(problem)
+    others = problem.rtt.copy()
+    np.fill_diagonal(others, np.inf)
+    survivor = np.argmin(others, axis=1)
+    hop = np.zeros(len(counts))
+    if problem.rules.redirect is Redirect.HOP:
+        hop = others.min(axis=1)
 
     # Normal operation, then the loss of each member; clients of the others stay as they are.
     latency = np.empty((len(active), 1 + size, width))
@@ -268,19 +268,6 @@ def _worst_side(
         scenario[row] = moved[row, some]
         worst[some] = np.maximum(worst[some], threshold(scenario, requests, needed))
     return worst
-
-
-def _redirections(problem: QuorumProblem) -> tuple[IntArray, FloatArray]:
-    """c(f) and the extra hop of f's clients, for the loss of each single site f."""
-    count = len(problem.sites)
-    sites = np.arange(count)
-    if not problem.redirects:
-        return sites, np.zeros(count)
-    others = problem.rtt.copy()
-    np.fill_diagonal(others, np.inf)
-    survivor = np.argmin(others, axis=1)
-    hop = problem.rtt[sites, survivor]
-    return survivor, hop if problem.rules.redirect is Redirect.HOP else np.zeros(count)
 
 
 def metrics(
@@ -315,22 +302,13 @@ def metrics(
     worst_read, worst_write = normal_read, normal_write
     if problem.rules.contingency if losses is None else losses:
         worst_read, worst_write = worst_thresholds(problem, rows, ordered, read, write)
-    return Metrics(
-        normal_read,
-        normal_write,
-        worst_read,
-        worst_write,
-        _mean(problem, read_latency, write_latency),
-    )
-
-
-def _mean(problem: QuorumProblem, read: FloatArray, write: FloatArray) -> FloatArray:
     # Reads and writes of a client one after the other; a running sum keeps to that order.
     counts = np.stack([problem.reads, problem.writes], axis=1).ravel()
     some = np.flatnonzero(counts)
-    latency = np.stack([read, write], axis=1).reshape(len(counts), -1)[some]
+    latency = np.stack([read_latency, write_latency], axis=1).reshape(len(counts), -1)[some]
     total: FloatArray = np.add.accumulate(counts[some, np.newaxis] * latency, axis=0)[-1]
-    return total / (problem.total_reads + problem.total_writes)
+    mean = total / (problem.total_reads + problem.total_writes)
+    return Metrics(normal_read, normal_write, worst_read, worst_write, mean)
 
 
 def full_replication_bound(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -248,7 +247,7 @@ class QuorumPlan:
         rows = np.array([found.replicas], dtype=np.intp)
         ordered = SortedSets.of(problem, rows)
         read, write = worst_thresholds(problem, rows, ordered, found.read, found.write)
-        return dataclasses.replace(self._asked, worst_read=read, worst_write=write)
+        return self._asked._replace(worst_read=read, worst_write=write)
 
     @cached_property
     def _asked(self) -> Metrics:

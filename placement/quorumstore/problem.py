@@ -263,6 +263,19 @@ class QuorumProblem:
         row[list(lost)] = np.inf
         return int(np.argmin(row))
 
+    def rtt_after(self, lost: Sequence[int]) -> FloatArray:
+        """RTTs once some sites are lost and their clients have moved; infinite to the lost sites.
+
+        That is E[i, j] of :class:`Redirect`, shape (clients, sites).
+        """
+        table: FloatArray = self.rtt.copy()
+        for site in lost if self.redirects else ():
+            survivor = self.closest_survivor(site, lost)
+            hop = self.rtt[site, survivor] if self.rules.redirect is Redirect.HOP else 0.0
+            table[site] = hop + self.rtt[survivor]
+        table[:, list(lost)] = np.inf
+        return table
+
     @cached_property
     def redirects(self) -> bool:
         """Return whether clients of a lost site are served by another one."""
@@ -442,29 +455,17 @@ def structural_reasons(
             f"no N, R, W with {given} = {largest} obeys both R + W >= N + 1 and "
             f"R, W <= N − {failures} under the quorums that are fixed",
         )
-    return _regional_reasons(problem, size, reading, writing)
-
-
-def _regional_reasons(
-    problem: QuorumProblem, size: int | None, reading: int | None, writing: int | None
-) -> tuple[str, ...]:
-    """Return whether the regions leave room for N replicas."""
-    members: dict[int, int] = {}
-    for label in problem.region_index.tolist():
-        members[label] = members.get(label, 0) + 1
-    sentences = []
-    pairs = (
-        ((size, reading, writing),)
-        if size is not None and reading is not None and writing is not None
-        else problem.pairs
-    )
-    for total, read, write in pairs:
-        cap = problem.region_cap(total, max(read, write))
-        room = sum(min(cap, count) for count in members.values())
+    members = np.bincount(problem.region_index).tolist()
+    pairs = problem.pairs
+    if size is not None and reading is not None and writing is not None:
+        pairs = ((size, reading, writing),)
+    for total, r, w in pairs:
+        cap = problem.region_cap(total, max(r, w))
+        room = sum(min(cap, count) for count in members)
         if room >= total:
             return ()
-        sentences.append(
-            f"N = {total}, R = {read}, W = {write}: at most {cap} replicas may share a region, and "
+        found.append(
+            f"N = {total}, R = {r}, W = {w}: at most {cap} replicas may share a region, and "
             f"{len(members)} regions then hold at most {room} of the {total}"
         )
-    return tuple(sentences)
+    return tuple(found)

@@ -28,8 +28,7 @@ import numpy as np
 from placement.errors import CertificateError, LimitError
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
-from placement.quorumstore.rules import Redirect
-from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
 from placement.support.work import WORK, Work
 
@@ -197,20 +196,9 @@ class ScenarioBounds:
         """Return whether a surviving site is beyond the limit, shape (clients, sites)."""
         limit = (self._worst if scenario else self._normal)[side]
         lost = self.lost[scenario]
-        far: BoolArray = _rtt_after(self.problem, lost) > limit
+        far: BoolArray = self.problem.rtt_after(lost) > limit
         far[:, list(lost)] = False
         return far
-
-
-def _rtt_after(problem: QuorumProblem, lost: Sequence[int]) -> FloatArray:
-    """RTTs from clients to replicas once some sites are lost and their clients have moved."""
-    table = problem.rtt.copy()
-    if problem.redirects:
-        for site in lost:
-            survivor = problem.closest_survivor(site, lost)
-            hop = problem.rtt[site, survivor] if problem.rules.redirect is Redirect.HOP else 0.0
-            table[site] = hop + problem.rtt[survivor]
-    return table
 
 
 def replay(

@@ -141,8 +141,7 @@ def evaluate_everything(problem):
         rows.append(np.pad(sets, ((0, 0), (0, width - total)), constant_values=-1))
         sizes.append(np.full(len(sets), total))
         reads.append(np.full(len(sets), read))
-    names = [field.name for field in dataclasses.fields(Metrics)]
-    joined = Metrics(*(np.concatenate([getattr(one, n) for one in figures]) for n in names))
+    joined = Metrics(*map(np.concatenate, zip(*figures, strict=True)))
     sets, size, read = (np.concatenate(parts) for parts in (rows, sizes, reads))
     goal, contingency = problem.goal, problem.rules.contingency
     second = second_key(goal, joined, contingency)
@@ -344,7 +343,7 @@ def test_the_kernel_lists_exactly_what_obeys(seed):
             *(float(np.quantile(one, 0.7, method="nearest")) for one in columns)
         )
         kept = problem.admissible(every, max(pair[1:])) & np.all(
-            [one <= limit for one, limit in zip(columns, dataclasses.astuple(limits), strict=True)],
+            [one <= limit for one, limit in zip(columns, limits, strict=True)],
             axis=0,
         )
         assert listed(problem, pair, limits) == every[kept].tolist()
@@ -382,9 +381,8 @@ def test_figures_are_the_evaluators_with_all_losses(seed):
     other = evaluate(problem, found.replicas, read, write)
     truth = metrics(problem, [found.configuration.replicas], read, write, losses=True)
     for plan in (found, other, dataclasses.replace(found, seconds=1.0)):
-        for field in dataclasses.fields(truth):
-            name = field.name
-            assert getattr(plan.figures, name).tolist() == getattr(truth, name).tolist(), name
+        for name, figure in truth._asdict().items():
+            assert getattr(plan.figures, name).tolist() == figure.tolist(), name
         assert plan.mean_latency == truth.mean[0]
         worst_read = max(effect.read_threshold for effect in plan.losses)
         worst_write = max(effect.write_threshold for effect in plan.losses)
