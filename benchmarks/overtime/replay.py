@@ -16,9 +16,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import grouped, markdown_table, pivot
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
@@ -40,7 +41,7 @@ from placement.overtime.replay.generated_fleets import (
     fleet_trace,
     trace_of,
 )
-from placement.overtime.replay.plots import plot_ratio, plot_reduction_histogram, plot_reductions
+from placement.overtime.replay.plots import plot_reductions
 from placement.overtime.replay.results import gains, summary
 from placement.support.checks import BoolArray, FloatArray
 from placement.workloads import (
@@ -330,9 +331,15 @@ TRIES = 60
 STRONG_READS = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
 
 
-def _kept(number: int, figure: Figure, numbers: Mapping[str, object]) -> list[Row]:
+def _kept(
+    number: int, figure: Figure | Sequence[Panel], numbers: Mapping[str, object]
+) -> list[Row]:
     """Save a figure; return its numbers, a row for each curve or number."""
-    figure.savefig(ROOT / "docs" / "figures" / f"replay-figure-{number}.png", dpi=110)
+    path = ROOT / "docs" / "figures" / f"replay-figure-{number}.png"
+    if isinstance(figure, Sequence):
+        save_panels(path, figure)
+    else:
+        figure.savefig(path, dpi=110)
     return [
         {"": name, **(value if isinstance(value, dict) else {"value": value})}
         for name, value in numbers.items()
@@ -371,10 +378,16 @@ def _figure_1(options: argparse.Namespace) -> list[Row]:
                 "90 % or more": _share(part >= 90),
             }
             shown.setdefault(f"{name}, {words} a preferred leader", part)
-    panels = dict(list(shown.items())[:2])
-    return _kept(
-        1, plot_reduction_histogram(panels, title="After Figure 1 of Sharov et al. 2015"), numbers
-    )
+    edges = [0, 1, 5, *range(10, 101, 10)]
+    bars = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    axes = {"xlabel": "reduction of the mean latency (%)", "ylabel": "databases (%)"}
+    panels = []
+    for name, values in list(shown.items())[:2]:
+        count, _ = np.histogram(np.clip(values, 0, 100), edges)
+        share = 100 * count / max(1, len(values))
+        lines: dict[str, Any] = {name: (bars, share, {"linestyle": "none", "marker": "o"})}
+        panels.append(Panel(lines, axes | {"title": f"{len(values)} databases"}))
+    return _kept(1, panels, numbers)
 
 
 def _share(where: np.ndarray) -> float | None:
@@ -419,32 +432,36 @@ def _figure_3(options: argparse.Namespace) -> list[Row]:
         np.repeat(both.replicas, 2, axis=0), np.repeat(both.voters, 2, axis=0), np.full(2, NOBODY)
     )
     result = replay(problem, trace, held, tiers=(1,))
-    numbers: dict[str, object] = {}
-    for row, name in enumerate(trace.databases):
-        numbers[name] = {
-            strategy: _rounded(result.overhead(1, strategy)[row].mean())
-            for strategy in ("optimized", "closest-to-writes", "smallest-quorum", "average")
-        }
-    figure = _side_by_side(result)
-    return _kept(3, figure, numbers)
-
-
-def _side_by_side(result: Replay) -> Figure:
-    """Draw a panel per database; a strategy that is undefined there is left out."""
-    panels = {
+    over = {
         name: {
             strategy: result.overhead(1, strategy)[row]
             for strategy in ("optimized", "closest-to-writes", "smallest-quorum", "average")
-            if np.isfinite(result.overhead(1, strategy)[row]).all()
         }
-        for row, name in enumerate(result.databases)
+        for row, name in enumerate(trace.databases)
     }
-    return plot_reductions(
-        panels,
+    figure = plot_reductions(
+        # a strategy that is undefined for a database is left out
+        {name: {k: v for k, v in lines.items() if np.isfinite(v).all()}
+         for name, lines in over.items()},
         result.intervals,
         of="latency above the oracle (%)",
         title="After Figure 3 of Sharov et al. 2015: tier 1",
-    )
+    )  # fmt: skip
+    numbers = {
+        name: {strategy: _rounded(line.mean()) for strategy, line in lines.items()}
+        for name, lines in over.items()
+    }
+    return _kept(3, figure, numbers)
+
+
+def _over_time(ratios: Mapping[str, FloatArray], label: str, moves: Sequence[int] = ()) -> Panel:
+    """Draw ratios over half hours, and marks at moves of the leader."""
+    lines: dict[str, Any] = {
+        name: (np.arange(len(ratio)) / 2, ratio, {}) for name, ratio in ratios.items()
+    }
+    marks = {f"{'_' if number else ''}the leader changes sides{number or ''}": at / 2
+             for number, at in enumerate(moves)}  # fmt: skip
+    return Panel(lines, {"xlabel": "hours", "ylabel": label, "ylim": (0, None)}, marks)
 
 
 def _figure_5(options: argparse.Namespace) -> list[Row]:
@@ -459,7 +476,8 @@ def _figure_5(options: argparse.Namespace) -> list[Row]:
     weights += np.where(europe, 0.35 * base / base[europe].sum(), 0.0)
     kinds: dict[str, Curve] = {"people": Consumer(), "machines": Flat()}
     tenants = [_database(weights, STRONG_READS, curve, i) for i, curve in enumerate(kinds.values())]
-    by_city = _city_counts(ground, tenants, timeline, options.seed)
+    blocks = generate(tenants, clients, timeline, seed=options.seed)
+    by_city = np.concatenate([block.counts.sum(axis=-1) for block in blocks]).astype(float)
     ratios = {
         name: _over(by_city[row][:, europe], by_city[row][:, america])
         for row, name in enumerate(kinds)
@@ -472,21 +490,7 @@ def _figure_5(options: argparse.Namespace) -> list[Row]:
         }
         for name, ratio in ratios.items()
     }
-    figure = plot_ratio(
-        ratios,
-        timeline.labels,
-        of="Europe / United States",
-        title="After Figure 5 of Sharov et al. 2015: 35 % as much traffic in Europe",
-    )
-    return _kept(5, figure, numbers)
-
-
-def _city_counts(
-    ground: ClientGround, tenants: list[Database], timeline: Timeline, seed: int
-) -> FloatArray:
-    """Operations per database, interval and city."""
-    blocks = generate(tenants, ground.clients, timeline, seed=seed)
-    return np.concatenate([block.counts.sum(axis=-1) for block in blocks]).astype(float)
+    return _kept(5, [_over_time(ratios, "Europe / United States")], numbers)
 
 
 def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
@@ -521,14 +525,9 @@ def _figure_6(options: argparse.Namespace) -> list[Row]:
         "changes of side": len(moves),
         "intervals in which the leader is on the busier side": _share(agree),
     }
-    figure = plot_ratio(
-        {"East Coast / West Coast": ratio},
-        timeline.labels,
-        of="operations, East / West",
-        moves=moves + 1,  # the replay begins with the second interval
-        title="After Figure 6 of Sharov et al. 2015",
-    )
-    return _kept(6, figure, numbers)
+    later = (moves + 1).tolist()  # the replay begins with the second interval
+    panel = _over_time({"East Coast / West Coast": ratio}, "operations, East / West", later)
+    return _kept(6, [panel], numbers)
 
 
 def _with_diversity(problem: Problem, trace: Trace, held: Deployments) -> FloatArray:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.model.demand import decay_weights
-from placement.support.checks import FloatArray, frozen, number
+from placement.support.checks import FloatArray, frozen, number, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +207,7 @@ def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> Flo
 
 
 def _checked(counts: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    try:
-        array = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"not a table of numbers ({error})", field="counts", expected="numbers"
-        ) from None
+    array = numbers_of(counts, "counts")
     if array.shape != shape:
         raise InputError("wrong shape", field="counts", value=array.shape, expected=str(shape))
     if array.size and not (array.min() >= 0 and array.max() < np.inf):

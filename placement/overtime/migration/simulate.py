@@ -154,7 +154,16 @@ def migrate(
     whole(groups, "groups", minimum=1)
     whole(per_step, "per_step", minimum=1)
     leaders, counts = _led_groups(problem, configuration, shares, groups)
-    led = _course(leaders, counts, configuration.leader, per_step, np.random.default_rng(seed))
+    place, now = leaders.index(configuration.leader), np.array(counts, dtype=np.intp)
+    elsewhere = np.arange(len(leaders)) != place
+    waiting = np.repeat(np.arange(len(leaders)), np.where(elsewhere, now, 0))
+    order, steps = np.random.default_rng(seed).permutation(waiting), [now.copy()]
+    for first in range(0, len(order), per_step):
+        moving = order[first : first + per_step]
+        np.subtract.at(now, moving, 1)
+        now[place] += len(moving)
+        steps.append(now.copy())
+    led = np.array(steps)
     each = [
         Configuration(leader, configuration.voters, configuration.replicas) for leader in leaders
     ]
@@ -210,27 +219,6 @@ def _led_groups(
         counts[site] += 1
     leaders = sorted({site for site, count in counts.items() if count} | {configuration.leader})
     return leaders, [counts.get(site, 0) for site in leaders]
-
-
-def _course(
-    leaders: Sequence[int],
-    counts: Sequence[int],
-    target: int,
-    per_step: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Groups of each leader after every step, shape (steps + 1, leaders)."""
-    place = leaders.index(target)
-    now = np.array(counts, dtype=np.intp)
-    waiting = np.repeat(np.arange(len(leaders)), np.where(np.arange(len(leaders)) == place, 0, now))
-    order = rng.permutation(waiting)
-    rows = [now.copy()]
-    for first in range(0, len(order), per_step):
-        moving = order[first : first + per_step]
-        np.subtract.at(now, moving, 1)
-        now[place] += len(moving)
-        rows.append(now.copy())
-    return np.array(rows)
 
 
 _DASHES = ("-", "-.", ":")

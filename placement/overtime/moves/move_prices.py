@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.evaluation.moves import RoleChanges
-from placement.support.checks import FloatArray, IntArray, number
+from placement.support.checks import FloatArray, IntArray, number, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,8 @@ class MovePrices:
                 "out of range", field="operations", value=operations, expected="a number >= 0"
             )
 
-        def scaled(price: float) -> float:
-            return price if np.isinf(price) else price * scale
-
-        return MovePrices(*(scaled(getattr(self, f.name)) for f in dataclasses.fields(self)))
+        prices = dataclasses.astuple(self)
+        return MovePrices(*(price if np.isinf(price) else price * scale for price in prices))
 
 
 def outage_price(seconds: float, interval_seconds: float) -> float:
@@ -156,12 +154,7 @@ class PathCost:
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
     """Check scores of shape (..., T, n): T, n >= 1, >= 0, infinite allowed, no NaN."""
-    try:
-        array = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"not a table of numbers ({error})", field="scores", expected="numbers"
-        ) from None
+    array = numbers_of(scores, "scores")
     if array.ndim < 2 or 0 in array.shape[-2:]:
         raise InputError(
             "wrong shape",
@@ -178,12 +171,7 @@ def checked_scores(scores: npt.ArrayLike) -> FloatArray:
 
 def checked_prices(prices: npt.ArrayLike, candidates: int) -> FloatArray:
     """Check prices: one number for any move, or a table (candidates, candidates), zero diagonal."""
-    try:
-        array = np.asarray(prices, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"not a table of numbers ({error})", field="prices", expected="numbers"
-        ) from None
+    array = numbers_of(prices, "prices")
     if array.shape not in ((), (candidates, candidates)):
         raise InputError(
             "wrong shape",

@@ -31,8 +31,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from placement.errors import InputError
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
@@ -267,16 +265,12 @@ def step_text(step: MoveStep, sites: Sequence[str]) -> str:
 def step_document(step: MoveStep, sites: Sequence[str]) -> Mapping[str, object]:
     """Return a step as JSON values, with names."""
     after = step.after
-
-    def names(chosen: Sequence[int]) -> list[str]:
-        return [sites[int(site)] for site in np.asarray(chosen, dtype=np.intp)]
-
     return {
         "step": step.kind,
         "site": None if step.site is None else sites[step.site],
         "leader": None if after.leader is None else sites[after.leader],
-        "voters": names(after.voters),
-        "replicas": names(after.replicas),
+        "voters": [sites[site] for site in after.voters],
+        "replicas": [sites[site] for site in after.replicas],
         "commit": after.quorums.commit,
         "elect": after.quorums.elect,
         "broken": list(step.broken),
@@ -316,11 +310,6 @@ def quorums_intersect(voters: int, quorums: QuorumSizes) -> bool:
     """Return True when every election meets every commit, and the voters can give both."""
     commit, elect = quorums
     return 1 <= commit <= voters and 1 <= elect <= voters and commit + elect > voters
-
-
-def sets_intersect(union: int, one: QuorumSizes, other: QuorumSizes) -> bool:
-    """Return True when the quorums of two sets of voters meet, given the size of their union."""
-    return one.commit + other.elect > union and other.commit + one.elect > union
 
 
 def resizing_steps(quorums: QuorumSizes, to: QuorumSizes) -> tuple[QuorumSizes, ...]:
@@ -530,7 +519,11 @@ def shortest_change_sequence(
         if state in closed:
             continue
         if state == goal:
-            return cost[state][0], _trace(came, state)
+            hurt, moves = cost[state][0], list[VoterChange]()
+            while state in came:
+                state, move = came[state]
+                moves.insert(0, move)
+            return hurt, tuple(moves)
         closed.add(state)
         if len(closed) > NODE_LIMIT:
             return None
@@ -540,8 +533,9 @@ def shortest_change_sequence(
             quorums = rule(size)
             if not fewest <= size <= most or not quorums_intersect(size, quorums):
                 continue
-            union = len(state.voters | move.after.voters)
-            if not sets_intersect(union, rule(len(state.voters)), quorums):
+            # the quorums of both sets of voters must meet, counted in their union
+            union, before_it = len(state.voters | move.after.voters), rule(len(state.voters))
+            if min(before_it.commit + quorums.elect, quorums.commit + before_it.elect) <= union:
                 continue
             worse = broken(sorted(move.after.voters), quorums)
             total = (hurt + worse, steps + 1)
@@ -567,16 +561,6 @@ def _moves(state: VoterState, sites: Sequence[int], leaders: set[int]) -> Iterat
     for site in sites:
         if site in state.voters and site != state.leader:
             yield VoterChange("demote", site, VoterState(state.voters - {site}, state.leader))
-
-
-def _trace(
-    came: dict[VoterState, tuple[VoterState, VoterChange]], state: VoterState
-) -> tuple[VoterChange, ...]:
-    moves: list[VoterChange] = []
-    while state in came:
-        state, move = came[state]
-        moves.append(move)
-    return tuple(reversed(moves))
 
 
 # Way from the configuration that runs today to a plan: steps, gain, and when it pays
@@ -630,29 +614,19 @@ def plan_moves(plan: Plan) -> PlanMoves | None:
     problem, found, present = plan.problem, plan.configuration, plan.problem.present
     if found is None or present is None:
         return None
-    steps = tuple(
-        (step, _mean_after(problem, step)) for step in steps_between(problem, present, found)
-    )
-    before = score_of(problem, present) / problem.demand.operations
-    after = score_of(problem, found) / problem.demand.operations
-    price = MoveCosts(problem.instance, present, _whole(problem.moves)).price.value(found)
-    return PlanMoves(problem, changes(present, found), before, after, price, steps)
-
-
-def _mean_after(problem: Problem, step: MoveStep) -> float:
-    """Return the mean latency after a step, ms."""
-    state = step.after
-    serving = [r for r in state.replicas if r not in state.behind]
-    leader = state.configuration.leader
-    value = score(problem.demand, leader, state.voters, serving, state.quorums.commit)
-    return value / problem.demand.operations
-
-
-def _whole(moves: Moves | None) -> Moves:
-    """Return the prices alone, not spread."""
-    if moves is None:
-        return Moves()
-    return Moves(moves.add, moves.remove, moves.promote, moves.demote, moves.leader)
+    demand, steps = problem.demand, []
+    for step in steps_between(problem, present, found):
+        state = step.after
+        serving = [r for r in state.replicas if r not in state.behind]
+        leader = state.configuration.leader
+        value = score(demand, leader, state.voters, serving, state.quorums.commit)
+        steps.append((step, value / demand.operations))
+    before = score_of(problem, present) / demand.operations
+    after = score_of(problem, found) / demand.operations
+    asked = problem.moves or Moves()  # the prices alone, not spread over the horizon
+    whole = Moves(asked.add, asked.remove, asked.promote, asked.demote, asked.leader)
+    price = MoveCosts(problem.instance, present, whole).price.value(found)
+    return PlanMoves(problem, changes(present, found), before, after, price, tuple(steps))
 
 
 def moves_sentence(moves: PlanMoves) -> str:

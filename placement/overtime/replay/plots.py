@@ -1,14 +1,12 @@
-"""Pictures of replays, after Figures 1, 3, 5, 6 and 7 of Sharov et al. (extra ``plot``)."""
+"""Pictures of replays, after Figures 3 and 7 of Sharov et al. (extra ``plot``)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from placement.errors import InputError, MissingDependencyError
 from placement.overtime.replay.results import Replay
@@ -67,76 +65,6 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
     return plot_reductions(
         panels, result.intervals, of="latency above the oracle (%)", title=title or database
     )
-
-
-def plot_reduction_histogram(
-    reductions: Mapping[str, FloatArray], *, bins: Sequence[float] = (), title: str = ""
-) -> Figure:
-    """Draw Figure 1: how many databases could be how much faster.
-
-    Parameters
-    ----------
-    reductions
-        Title of each panel -> reduction of each database in percent.
-    bins
-        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. Values below the first are counted in
-        the first bin.
-    title
-        Above the picture.
-    """
-    edges = list(bins) or [0, 1, 5, *range(10, 101, 10)]
-    figure, panels = figure_panels(len(reductions), high=3.4)
-    labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-    for axes, (name, values) in zip(panels, reductions.items(), strict=True):
-        count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-        share = 100 * count / max(1, len(values))
-        axes.bar(np.arange(len(share)), share, color=METHODS[0], width=0.8)
-        axes.set_xticks(np.arange(len(share)), labels, rotation=60, fontsize=8)
-        axes.set_ylabel("databases (%)")
-        axes.set_xlabel("reduction of the mean latency (%)")
-        axes.set_title(f"{name}: {len(values)} databases", fontsize=10)
-        _tidy(axes)
-    figure.suptitle(_plain(title or "What a better leader brings"), fontsize=11)
-    return figure
-
-
-def plot_ratio(
-    ratios: Mapping[str, FloatArray],
-    intervals: Sequence[str],
-    *,
-    of: str,
-    moves: npt.ArrayLike = (),
-    title: str = "",
-) -> Figure:
-    """Draw Figures 5 and 6: traffic of one region over the traffic of another.
-
-    Parameters
-    ----------
-    ratios
-        Name of each line -> ratio per interval.
-    intervals
-        Labels.
-    of
-        What over what.
-    moves
-        Positions of the intervals at which the leader changed sides: vertical lines.
-    title
-        Above the picture.
-    """
-    figure, (axes,) = figure_panels(1, wide=8.5, high=3.6)
-    styles = [(METHODS[0], "-"), (METHODS[2], "--"), (METHODS[7], "-.")]
-    for (name, ratio), (colour, dashes) in zip(ratios.items(), styles, strict=False):
-        axes.plot(ratio, color=colour, ls=dashes, lw=1.4, label=name)
-    axes.axhline(1.0, color=METHODS[7], lw=0.8)
-    for number, place in enumerate(np.asarray(moves, dtype=float).tolist()):
-        label = "the leader changes sides" if number == 0 else None
-        axes.axvline(place, color=METHODS[1], lw=1.0, ls=":", label=label)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel(of)
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
-    _time(axes, intervals)
-    figure.suptitle(_plain(title), fontsize=11)
-    return figure
 
 
 def plot_reductions(

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from placement.evaluation.moves import Moves
-    from placement.overtime.replay.deployments import Deployments, Trace
     from placement.overtime.replay.results import Replay
-    from placement.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ from placement.support.checks import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.support.checks import FloatArray
-
 
 @dataclass(frozen=True, eq=False)
 class SiteSets:

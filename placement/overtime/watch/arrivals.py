@@ -25,6 +25,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -357,8 +358,7 @@ class RejectedFile(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True)
-class ArrivalScan:
+class ArrivalScan(NamedTuple):
     """Result of one scan of the source.
 
     Attributes
@@ -470,21 +470,14 @@ class FolderSource:
 
     def scan(self, known: Mapping[str, FileMark]) -> ArrivalScan:
         """Scan the folder once, in the order of the file names."""
-        arrivals: list[Arrival] = []
-        refused: list[RejectedFile] = []
-        done: list[FileMark] = []
-        waiting: list[str] = []
         kept: dict[FileMark, ArrivalScan] = {}
-        for name in sorted(os.listdir(self.folder)):
-            if name.startswith(".") or name.lower().endswith(_UNFINISHED):
-                continue
-            part = self._look(name, known, kept)
-            arrivals.extend(part.arrivals)
-            refused.extend(part.refused)
-            done.extend(part.done)
-            waiting.extend(part.waiting)
+        parts = [
+            self._look(name, known, kept)
+            for name in sorted(os.listdir(self.folder))
+            if not (name.startswith(".") or name.lower().endswith(_UNFINISHED))
+        ]
         self._read = kept
-        return ArrivalScan(tuple(arrivals), tuple(refused), tuple(done), tuple(waiting))
+        return ArrivalScan(*(tuple(chain(*each)) for each in zip(*parts, strict=True)))
 
     def _look(
         self, entry: str, known: Mapping[str, FileMark], kept: dict[FileMark, ArrivalScan]
@@ -527,20 +520,18 @@ class FolderSource:
         return kept[fresh]
 
     def _parsed(self, path: Path, content: bytes, mark: FileMark) -> ArrivalScan:
-        text = path.suffix.lower() not in _BINARY
-        if text and not content.endswith(b"\n"):
+        def refused(kind: str, text: str) -> tuple[RejectedFile]:
+            return (RejectedFile(mark.name, mark.digest, kind, text),)
+
+        if path.suffix.lower() not in _BINARY and not content.endswith(b"\n"):
             message = "not whole: the last line does not end with a line feed"
-            unfinished = RejectedFile(mark.name, mark.digest, "incomplete", message)
-            return ArrivalScan(refused=(unfinished,), waiting=(mark.name,))
+            return ArrivalScan(refused=refused("incomplete", message), waiting=(mark.name,))
         try:
             found = readings(read_rows(path, content), self.columns)
         except InputError as error:
-            broken = RejectedFile(mark.name, mark.digest, "malformed", _said_of(path, error))
-            return ArrivalScan(refused=(broken,), done=(mark,))
+            return ArrivalScan(refused=refused("malformed", _said_of(path, error)), done=(mark,))
         except MissingDependencyError as error:  # not done: a package is missing
-            return ArrivalScan(
-                refused=(RejectedFile(mark.name, mark.digest, "unreadable", str(error)),)
-            )
+            return ArrivalScan(refused=refused("unreadable", str(error)))
         return ArrivalScan(tuple(Arrival(mark.name, reading) for reading in found), done=(mark,))
 
 
