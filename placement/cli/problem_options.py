@@ -576,12 +576,9 @@ def _move_prices(given: list[str]) -> dict[str, float]:
         price = types.read_number(number, "--move-price", 0.0, KEYS["copy_gb"].most)
         for part in (name,) if sign else _PARTS:
             if part not in _PARTS or part in found:
-                raise InputError(
-                    "a part is priced twice" if part in found else "not a part of a move",
-                    field="--move-price",
-                    value=entry,
-                    expected=f"PART=MS with one of {', '.join(_PARTS)}, each once",
-                )
+                words = "a part is priced twice" if part in found else "not a part of a move"
+                expected = f"PART=MS with one of {', '.join(_PARTS)}, each once"
+                raise InputError(words, field="--move-price", value=entry, expected=expected)
             found[part] = price
     return found
 

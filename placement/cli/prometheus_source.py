@@ -92,12 +92,8 @@ def read_prometheus(
     )
 
     if len(args.rtt) != 2:
-        raise InputError(
-            "one URL is required",
-            field=WORD,
-            value=args.rtt[1:],
-            expected="placement import prometheus http://HOST:PORT --preset NAME",
-        )
+        expected = "placement import prometheus http://HOST:PORT --preset NAME"
+        raise InputError("one URL is required", field=WORD, value=args.rtt[1:], expected=expected)
     if args.preset is None:
         raise InputError("whose metrics", field="--preset", expected=" or ".join(_PRESETS))
     given = {

@@ -114,20 +114,14 @@ def _of_deployment(instance: Instance, deployment: Deployment) -> Configuration:
     check_sites(deployment, instance.sites)
     for one in deployment.held:
         if one.replicas > 1 or {"arbiter", "witness"} & {*one.role_names}:
-            raise InputError(
-                "several replicas at a site, or a voter without data",
-                field=one.site,
-                value=one.counts,
-                expected="one replica with data; `placement db evaluate` takes others",
-            )
+            words = "several replicas at a site, or a voter without data"
+            expected = "one replica with data; `placement db evaluate` takes others"
+            raise InputError(words, field=one.site, value=one.counts, expected=expected)
     voters = [one.site for one in deployment.held if one.voters]
     if not voters or deployment.free_voters or deployment.free_non_voters:
-        raise InputError(
-            "the configuration does not name the sites of its voters",
-            field="voters",
-            value=voters,
-            expected="a configuration whose replicas are at named sites",
-        )
+        words = "the configuration does not name the sites of its voters"
+        expected = "a configuration whose replicas are at named sites"
+        raise InputError(words, field="voters", value=voters, expected=expected)
     led = [name for name in deployment.leaders if name in voters]
     if not led and deployment.read is None and len(voters) > 1:
         expected = "the site of the leader, first in the list"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError, for_each
+from placement.errors import InputError, for_each, refused
 from placement.io.formats.column_reader import ColumnTable, read_frame, read_frames
 from placement.io.interval_order import order_intervals
 from placement.support.checks import FloatArray, IntArray
@@ -295,11 +295,9 @@ def _complete(
     interval, client = np.argwhere(~here)[0].tolist()
     in_interval = f" in interval {labels[interval]!r}" if labels else ""
     missing = int((~here).sum())
-    raise InputError(
-        "missing row" + (f" ({missing} in all)" if missing > 1 else ""),
-        source=frame.source,
-        field=keys[2][0],
-        value=clients[client],
-        expected=f"a row for it{in_interval}, of zeros if it issued nothing; a table of client, "
-        "operation and count may leave them out",
+    words = "missing row" + (f" ({missing} in all)" if missing > 1 else "")
+    expected = (
+        f"a row for it{in_interval}, of zeros if it issued nothing; a table of client, "
+        "operation and count may leave them out"
     )
+    raise refused(frame.source, keys[2][0], words, clients[client], expected)

@@ -462,14 +462,11 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
         standard = {operation.name: operation for operation in NAMED_OPERATIONS}
         for name in counts.columns:
             if name not in standard:
-                raise InputError(
-                    "unknown operation",
-                    source=counts.source,
-                    field="header",
-                    value=name,
-                    expected="one of " + ", ".join(standard) + ", or its coefficients in the "
-                    "manifest under 'operations'",
+                expected = (
+                    "one of " + ", ".join(standard) + ", or its coefficients in the "
+                    "manifest under 'operations'"
                 )
+                raise refused(counts.source, "header", "unknown operation", name, expected)
         return tuple(standard[name] for name in counts.columns)
     return tuple(map(operation_from, rows))
 

@@ -152,14 +152,11 @@ def matrix_of(
     if len(found) < frame.rows:
         again = int(np.setdiff1d(np.arange(frame.rows), first)[0])
         before = int(np.nonzero(flat == flat[again])[0][0])
-        raise InputError(
-            f"duplicate {word}"
-            + (f" in interval {intervals[of_interval[again]]!r}" if intervals else ""),
-            source=frame.at(again),
-            field=keys[-1] or word,
-            value=rows[of_row[again]],
-            expected=f"once (first in row {frame.number(before)})",
+        words = f"duplicate {word}" + (
+            f" in interval {intervals[of_interval[again]]!r}" if intervals else ""
         )
+        expected = f"once (first in row {frame.number(before)})"
+        raise refused(frame.at(again), keys[-1] or word, words, rows[of_row[again]], expected)
     if frame.rows < shape[0] * shape[1]:
         missing = int(np.setdiff1d(np.arange(shape[0] * shape[1]), found)[0])
         expected = f"a row for it in interval {intervals[missing // shape[1]]!r}"

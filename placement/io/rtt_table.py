@@ -124,14 +124,12 @@ class RttTable:
                 )
                 gaps &= ~filled
         if gaps.any():
-            raise InputError(
-                f"{int(gaps.sum())} of {int(wanted.sum())} pairs have no RTT",
-                source=self.source,
-                field="rtt",
-                value=self._pairs(gaps, rows, columns),
-                expected="an RTT for every pair (fill='transpose', --fill transpose, takes the "
-                "opposite direction where that was measured)",
+            words = f"{int(gaps.sum())} of {int(wanted.sum())} pairs have no RTT"
+            expected = (
+                "an RTT for every pair (fill='transpose', --fill transpose, takes the "
+                "opposite direction where that was measured)"
             )
+            raise refused(self.source, "rtt", words, self._pairs(gaps, rows, columns), expected)
         return values, sentences
 
     def _refuse_lone(self, rows: tuple[str, ...], columns: tuple[str, ...]) -> None:

@@ -123,11 +123,8 @@ def _check(args: argparse.Namespace) -> _Checked:
 def _only_certificates(args: argparse.Namespace, what: str) -> None:
     """Refuse ``--again`` where no search is repeated."""
     if args.again:
-        raise InputError(
-            f"the search is not repeated for the plan of {what}",
-            field="--again",
-            expected="a plan that solve wrote; or no --again",
-        )
+        words = f"the search is not repeated for the plan of {what}"
+        raise InputError(words, field="--again", expected="a plan that solve wrote; or no --again")
 
 
 def _searched_again(plan: Plan, args: argparse.Namespace) -> _Checked:

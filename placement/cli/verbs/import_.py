@@ -15,7 +15,7 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.options import Switch, add_options, add_output
 from placement.cli.output import print_json, print_notes, print_page
 from placement.cli.prometheus_source import WORD, add_prometheus, read_prometheus, refuse_prometheus
-from placement.errors import Gathered, InputError, for_each
+from placement.errors import Gathered, InputError, for_each, refused
 from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
@@ -279,11 +279,9 @@ def _asked_unit(reading: RttReading) -> float:
         return 1.0
     unit, largest = guess
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(
-            f"RTTs that look like {unit}, and no unit is told", source=reading.table.source,
-            field="rtt", value=largest,
-            expected=f"--unit {unit}, or --unit ms if they are milliseconds",
-        )  # fmt: skip
+        words = f"RTTs that look like {unit}, and no unit is told"
+        expected = f"--unit {unit}, or --unit ms if they are milliseconds"
+        raise refused(reading.table.source, "rtt", words, largest, expected)
     print(f"RTTs look like {unit}: the largest is {largest:g}.", file=sys.stderr)
     print(f"Unit ({', '.join(_UNITS)}) [{unit}]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip() or unit

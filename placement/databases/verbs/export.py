@@ -92,11 +92,9 @@ def run(args: argparse.Namespace) -> int:
         check_sites(present, sites, args.present)
     if args.localities is not None and not Path(args.localities).exists():
         write_file(args.localities, encode_text(localities_template(deployment.sites)))
-        raise InputError(
-            "there was no such table: a template was written",
-            source=args.localities,
-            expected="the names that the database has for these sites; then run the command again",
-        )
+        words = "there was no such table: a template was written"
+        expected = "the names that the database has for these sites; then run the command again"
+        raise InputError(words, source=args.localities, expected=expected)
     localities = load_localities(args.localities, sites)
     name = args.database or deployment.name or (present.name if present is not None else "")
     request = system.request(localities, name, settings_from(args))

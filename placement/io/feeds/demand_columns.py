@@ -186,14 +186,10 @@ def _by_role(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str
         if words:
             counts = [table.columns[i] for i in wide if i not in words]
             name = table.columns[words[0]]
-            raise InputError(
-                "a column of names, where counts are expected",
-                source=table.at(0),
-                field=name,
-                value=table.rows[0][words[0]],
-                expected=f"{_OPTION} operation={name},count={[*counts, 'COLUMN'][0]}, or no such "
-                "column",
-            )
+            told = "a column of names, where counts are expected"
+            expected = f"{_OPTION} operation={name},count={[*counts, 'COLUMN'][0]}"
+            cell, expected = table.rows[0][words[0]], f"{expected}, or no such column"
+            raise refused(table.at(0), name, told, cell, expected)
     if "client" not in roles or not wide:
         role = "count" if "client" in roles else "client"
         expected = f"a column {role}, or {_OPTION} {role}=COLUMN"
@@ -238,15 +234,12 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
         operation = next((labels[k] for k in DEMAND_ROLES["operation"] if k in labels), _ANY)
     lacks = "client" if not client.strip() else "operation"
     if lacks == "client" or (operation == _ANY and _ANY not in request.operations):
-        raise InputError(
-            f"a series without a label for the {lacks}",
-            source=at,
-            field="series",
-            value=name,
-            expected='a label such as region="us-east"'
+        expected = (
+            'a label such as region="us-east"'
             if lacks == "client"
-            else "a label such as op=\"read\", or --operation '*=strong_read'",
+            else "a label such as op=\"read\", or --operation '*=strong_read'"
         )
+        raise refused(at, "series", f"a series without a label for the {lacks}", name, expected)
     return client, operation
 
 

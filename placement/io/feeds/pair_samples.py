@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import InputError, refused
+from placement.errors import refused
 from placement.io.feeds.registry import Content, FeedRequest, RttReading
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.checks import LARGEST, FloatArray
@@ -171,12 +171,10 @@ class PairSamples:
                 counted = sum(part.received for part in parts)
                 received += counted
                 if parts and len(run.samples) > counted:
-                    raise InputError(
-                        "more samples than answers in the summary",
-                        source=parts[-1].place,
-                        field=f"{pair[0]} → {pair[1]}",
-                        value=len(run.samples),
-                        expected=f"{counted}, as the summary says",
+                    words = "more samples than answers in the summary"
+                    expected = f"{counted}, as the summary says"
+                    raise refused(
+                        parts[-1].place, f"{pair[0]} → {pair[1]}", words, len(run.samples), expected
                     )
                 if run.samples:
                     cut += counted - len(run.samples) if parts else 0
@@ -304,13 +302,9 @@ def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading
     sources = {name for table in tables for name in table.sources}
     for reading in readings if closed else ():
         if reading.loose and not sources.intersection(reading.loose):
-            raise InputError(
-                "no column is a row too: neither sites nor a known quantity",
-                source=reading.table.source,
-                field="header",
-                value=", ".join(reading.loose),
-                expected="names of sites, or --columns dst=COLUMN,rtt=COLUMN",
-            )
+            words = "no column is a row too: neither sites nor a known quantity"
+            expected = "names of sites, or --columns dst=COLUMN,rtt=COLUMN"
+            raise refused(reading.table.source, "header", words, ", ".join(reading.loose), expected)
     if len(readings) == 1:
         return readings[0]
     found: dict[Pair, FloatArray] = {}

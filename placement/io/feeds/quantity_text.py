@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placement.errors import Gathered, InputError, refused
+from placement.errors import Gathered, refused
 from placement.io.feeds.headers import UNITS, time_unit
 from placement.io.formats.tables import Cell, is_blank
 from placement.support.checks import LARGEST
@@ -201,14 +201,12 @@ def _comma(
         first.setdefault(shows, row)
     if "point" in first and "comma" in first:
         point, comma = first["point"], first["comma"]
-        raise InputError(
-            "decimal points and decimal commas in one column",
-            source=at(comma),
-            field=column,
-            value=cells[comma],
-            expected=f"numbers such as {cells[point]!r} in {at(point).rpartition(', ')[2]}; "
-            "--decimal comma or --decimal point decides",
+        words = "decimal points and decimal commas in one column"
+        expected = (
+            f"numbers such as {cells[point]!r} in {at(point).rpartition(', ')[2]}; "
+            "--decimal comma or --decimal point decides"
         )
+        raise refused(at(comma), column, words, cells[comma], expected)
     if {"comma", "point"} & set(first) or "unclear" not in first or factor is None:
         return "comma" in first
     largest = max(float(part[0].replace(",", "")) for part in parts if part and "," in part[0])

@@ -300,13 +300,11 @@ def _cells_that_say(table: Table) -> tuple[str | None, bool]:
             text = str(cells[place] or "").strip()
             found, head = time_unit(text), read_header(text)
             if head.other or (kind == "unit" and text and unit not in (None, found)):
-                raise InputError(
-                    "rows that are no round-trip times" if head.other else "not one unit of time",
-                    source=table.at(row),
-                    field=name,
-                    value=text,
-                    expected="rows of RTTs only, in ms, s, us or ns",
+                words = (
+                    "rows that are no round-trip times" if head.other else "not one unit of time"
                 )
+                expected = "rows of RTTs only, in ms, s, us or ns"
+                raise refused(table.at(row), name, words, text, expected)
             unit = found if kind == "unit" and text else unit
             measured = measured or (kind != "unit" and head.quantity == "rtt")
     return unit, measured
@@ -451,13 +449,9 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
             else:
                 bad = _NONE.fullmatch(cell) is not None if numeric else cell in _SILENT
                 if not (bad or numeric or cell in _ALIVE):
-                    raise InputError(
-                        "a state that is neither an answer nor a failure",
-                        source=table.at(number),
-                        field=name,
-                        value=cell,
-                        expected="ok, up, true or success; or leave the row or the column out",
-                    )
+                    told = "a state that is neither an answer nor a failure"
+                    expected = "ok, up, true or success; or leave the row or the column out"
+                    raise refused(table.at(number), name, told, cell, expected)
             if bad:
                 silent.setdefault(number, f"{name} {cell}")
     sent, lost = (

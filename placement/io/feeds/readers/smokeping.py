@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from placement.errors import InputError
+from placement.errors import refused
 from placement.io.feeds.pair_samples import PairSamples, ends_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.io.formats.tables import check_row_length
@@ -36,13 +36,9 @@ def _read_rrd(content: Content, request: FeedRequest) -> RttReading:
     pings = [i for i, name in enumerate(columns) if _RRD_PING.fullmatch(name)]
     pings = pings or [i for i, name in enumerate(columns) if name == "median" and content.braced]
     if not pings:
-        raise InputError(
-            "no columns of samples",
-            source=content.source,
-            field="header",
-            value=" ".join(columns),
-            expected="rrdtool with ping1, ping2, …, or xport with median",
-        )
+        words = "no columns of samples"
+        expected = "rrdtool with ping1, ping2, …, or xport with median"
+        raise refused(content.source, "header", words, " ".join(columns), expected)
     target, slave = _rrd_ends(content, request)
     found = PairSamples(content.source)
     for place, cells in _rrd_rows(content):
