@@ -282,7 +282,7 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     today, tiered, written = _bill_today(plan, args), _tiered(plan, args), _save(plan, args)
     if args.json:
         from placement.cli.problem_options import reference_from
-        from placement.io.leader_plan_document import bill_document, plan_document
+        from placement.io.plan_file import bill_document, plan_document
 
         reference = reference_from(args)
         document = plan_document(plan, reference=reference, embed=reference is None)

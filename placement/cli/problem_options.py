@@ -19,7 +19,7 @@ from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
     from placement.evaluation.moves import Moves
-    from placement.io.leader_plan_document import Reference
+    from placement.io.plan_file import Reference
     from placement.io.price_lists import PriceInput, SitePrices, TransferTable
     from placement.model.configuration import Configuration
     from placement.model.constraints import Diversity, Role
@@ -133,7 +133,7 @@ def _waits(given: Sequence[str]) -> dict[str, list[str]]:
 
 def reference_from(args: argparse.Namespace) -> Reference | None:
     """Return where the instance came from; None for one that the options changed."""
-    from placement.io.leader_plan_document import Reference
+    from placement.io.plan_file import Reference
 
     if _changed(args) or _tables(args) is not None:
         return None

@@ -692,7 +692,7 @@ def load_deployment(
         For a file that is neither.
     """
     from placement.io.formats.document import read_document
-    from placement.io.leader_plan_document import FORMAT as PLAN
+    from placement.io.plan_file import FORMAT as PLAN
     from placement.io.plan_file import load_any_plan
     from placement.plan import Plan
 

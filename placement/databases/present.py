@@ -56,8 +56,7 @@ def read_present(instance: Instance, path: str, *, database: str | None = None) 
 def _plan_of(path: str) -> Plan | None:
     """Return the plan of a file, which has a configuration; None for a file of another kind."""
     from placement.io.formats.document import read_document
-    from placement.io.leader_plan_document import FORMAT
-    from placement.io.plan_file import load_plan
+    from placement.io.plan_file import FORMAT, load_plan
 
     document = read_document(path, _EXPECTED)
     if document.values.get("format") != FORMAT:

@@ -10,7 +10,7 @@ from placement.errors import InputError
 from placement.evaluation.losses import score_after
 from placement.explore.question import PageQuestion
 from placement.io.formats.document import Document
-from placement.io.leader_plan_document import outcome_document
+from placement.io.plan_file import outcome_document
 from placement.measures import read_limit
 from placement.measures.question import amount, value_of_plan
 from placement.model.configuration import Configuration
@@ -41,7 +41,7 @@ def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[
     Returns
     -------
     dict
-        The keys of :func:`placement.io.leader_plan_document.outcome_document`; ``badge`` and
+        The keys of :func:`placement.io.plan_file.outcome_document`; ``badge`` and
         ``asked``, the status and the question in words; ``currency``; ``shares`` of the operations;
         ``limits``, one row for each limit of the question; ``after``, the same keys after the loss
         of ``question.lost``, None without a loss or if the service stops; and ``html``, the layers

@@ -24,7 +24,7 @@ from placement.explore.question import (
 )
 from placement.explore.second_looks import compared, curve, front, tail, why
 from placement.io.formats.document import Document, encode_json
-from placement.io.leader_plan_document import plan_document
+from placement.io.plan_file import plan_document
 from placement.methods.options import Progress
 from placement.methods.registry import solve
 from placement.model.instance import Instance

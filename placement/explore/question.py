@@ -29,6 +29,7 @@ from placement.io.demand_tables import demand_of
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import Document
 from placement.io.formats.tables import parse_csv
+from placement.io.problem_document import current_from
 from placement.measures import MeasureKind, read_limit, read_measure
 from placement.model.changed_instance import scale_demand, with_mix, with_site
 from placement.model.instance import Instance
@@ -224,8 +225,7 @@ def read_question(value: object, instance: Instance) -> PageQuestion:
         table = document.table("counts")
         counts = table.text("name"), table.text("text")
     if document.has("current"):
-        here = document.table("current")
-        current = CurrentSites(here.text("leader"), here.names("voters"), here.names("replicas"))
+        current = current_from(document.table("current"))
     return PageQuestion(
         instance, asked, {name: mix.number(name) for name in mix.values}, added, counts, current,
         **document.fields(PageQuestion, ("interval", "lost")),

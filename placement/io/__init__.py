@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from placement.io.feeds.rtt_tables import read_rtt as read_rtt
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
-    from placement.io.leader_plan_document import plan_document as plan_document
     from placement.io.plan_file import load_any_plan as load_any_plan
     from placement.io.plan_file import load_plan as load_plan
+    from placement.io.plan_file import plan_document as plan_document
     from placement.io.plan_file import save_plan as save_plan
     from placement.io.rtt_table import RttTable as RttTable
 
 _HOME = {
     "placement.io.assemble_instance": ("assemble", "read_counts"),
     "placement.io.instance_folder": ("load_instance", "save_instance"),
-    "placement.io.leader_plan_document": ("plan_document",),
-    "placement.io.plan_file": ("load_any_plan", "load_plan", "save_plan"),
+    "placement.io.plan_file": ("load_any_plan", "load_plan", "plan_document", "save_plan"),
     "placement.io.feeds.rtt_tables": ("read_rtt",),
     "placement.io.rtt_table": ("RttTable",),
 }

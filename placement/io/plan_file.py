@@ -13,24 +13,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from placement.errors import located
+from placement.evaluation.bill import MonthlyBill
+from placement.evaluation.losses import Failures
 from placement.feasibility.feasible_plans import violations
-from placement.io.formats.document import Document, encode_json, finite, read_document
+from placement.io.formats.document import Document, encode_json, finite, jsonable, read_document
 from placement.io.formats.files import write_file
-from placement.io.instance_folder import instance_from_document, load_instance
-from placement.io.leader_plan_document import (
-    FORMAT,
-    VERSION,
-    Reference,
-    breakdown_document,
-    configuration_document,
-    plan_document,
-)
-from placement.io.problem_document import problem_from
+from placement.io.instance_folder import instance_document, instance_from_document, load_instance
+from placement.io.problem_document import problem_document, problem_from
 from placement.io.quorum_plan_document import KIND, quorum_plan_document, quorum_plan_from
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.configuration import Configuration
@@ -40,6 +35,188 @@ from placement.question import KEYS
 from placement.quorumstore.plan import QuorumPlan
 from placement.support.status import Status, Termination, status_of
 from placement.support.work import WORK
+
+FORMAT = "replica-placement plan"
+VERSION = 2
+"""Version 2: with a protocol, waits or witnesses; a plan without is of version 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Source from which an instance is loaded again, in place of a copy in the plan file.
+
+    Attributes
+    ----------
+    source
+        Name of a bundled data set, or the path of an instance; in the file, a path is relative to
+        the folder of the plan.
+    mix, seed
+        Of the workload, for a data set.
+    """
+
+    source: str
+    mix: str | None = None
+    seed: int = 0
+
+    @property
+    def bundled(self) -> bool:
+        """Return whether the source is a bundled data set."""
+        from placement import datasets
+
+        return self.source in datasets.names()
+
+
+def plan_document(
+    plan: Plan, *, reference: Reference | None = None, embed: bool = False
+) -> dict[str, object]:
+    """Return a plan as one JSON-ready object; numbers that are not finite become null.
+
+    Parameters
+    ----------
+    plan
+        Any plan.
+    reference
+        Where the instance comes from, when that is known.
+    embed
+        Put the instance itself inside.
+    """
+    instance, problem = plan.problem.instance, plan.problem
+    newer = problem.protocol is not None or problem.demand.has_waits or problem.rules.witnesses > 0
+    certificate = None if plan.certificate is None else jsonable(plan.certificate, "certificate")
+    about: dict[str, object] = {"name": instance.name, "fingerprint": instance.fingerprint}
+    if reference is not None:
+        about["source"] = reference.source
+        if reference.bundled:
+            about |= {"mix": reference.mix, "seed": reference.seed}
+    if embed:
+        about["content"] = instance_document(instance)
+    return {
+        "format": FORMAT,
+        "version": VERSION if newer else 1,
+        "seconds": plan.seconds,
+        **outcome_document(plan),
+        "stats": jsonable(plan.stats, "stats"),
+        "certificate": certificate,
+        "provenance": list(instance.provenance),
+        "problem": problem_document(problem),
+        **breakdown_document(plan),
+        "instance": about,
+    }
+
+
+def outcome_document(plan: Plan) -> dict[str, object]:
+    """Return status, configuration by name, values and bound of a plan, JSON-ready.
+
+    Numbers are exactly those of the plan; what is not finite becomes null.
+    """
+    return {
+        "status": plan.status.value,
+        "termination": plan.termination.value,
+        "method": plan.method,
+        **configuration_document(plan),
+        "bound": finite(plan.bound),
+        "gap": finite(plan.gap),
+        "claim": plan.claim or None,
+        "proof": plan.bare_proof or None,
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
+    }
+
+
+def configuration_document(plan: Plan) -> dict[str, object]:
+    """Return the configuration by name and its values."""
+    instance, configuration = plan.problem.instance, plan.configuration
+    return {
+        "leader": plan.leader,
+        "voters": list(plan.voters),
+        "replicas": list(plan.replicas),
+        **({"witnesses": list(plan.witnesses)} if plan.witnesses else {}),
+        # Plan.voters is in order of answer; the order the method gave is kept for exactness.
+        "voters_as_found": None
+        if configuration is None
+        else [instance.sites[site] for site in configuration.voters],
+        "score": finite(plan.score),
+        "objective": finite(plan.objective),
+        "headline": _headline(plan),
+        "mean_latency_ms": finite(plan.mean_latency),
+        "quorum_wait_ms": finite(plan.quorum_wait),
+        "cost": finite(plan.cost) if plan.priced else None,
+    }
+
+
+def breakdown_document(plan: Plan) -> dict[str, object]:
+    """Return the tables behind the values: all are recomputed when read."""
+    tables: dict[str, Sequence[object]] = {
+        "clients": plan.client_rows,
+        "operations": plan.per_operation,
+        "leaders": plan.leaders,
+        "quorum": plan.quorum_members,
+    }
+    if plan.problem.demand.has_waits:
+        tables |= {"parts": plan.parts, "waits": plan.waits}
+    own: Mapping[str, Sequence[object]] = {}
+    if plan.configuration is not None:
+        own = plan.problem.objective.plan_rows(plan.problem, plan.configuration)
+    return {
+        "breakdown": {name: rows_document(rows) for name, rows in tables.items()},
+        "failures": failures_document(plan.failures) if plan.found and plan.tells_losses else None,
+        "tail": {name: rows_document(rows) for name, rows in own.items()} or None,
+        "bill": None if plan.bill is None else bill_document(plan.bill),
+    }
+
+
+def _headline(plan: Plan) -> dict[str, object] | None:
+    """Return the value that is minimised, where it is another one than the mean latency."""
+    objective, problem = plan.problem.objective, plan.problem
+    name = objective.headline(problem)
+    if not (name and plan.found):
+        return None
+    unit = objective.unit(problem)
+    value, bound = ("ms", "bound_ms") if unit == "ms" else ("value", "bound")
+    return {
+        "name": name,
+        value: finite(objective.in_ms(problem, plan.objective)),
+        bound: finite(objective.in_ms(problem, plan.bound)),
+        **({} if unit == "ms" else {"unit": unit}),
+    }
+
+
+def bill_document(bill: MonthlyBill) -> dict[str, object]:
+    """Return a bill, JSON-ready."""
+    parts = {key: getattr(bill, key) for key in ("total", "currency", "source")}
+    rows = [dataclasses.asdict(row) for row in bill.rows]
+    return {**parts, "by_term": bill.by_term, "by_site": bill.by_site, "rows": rows}
+
+
+def failures_document(failures: Failures) -> dict[str, object]:
+    """Return the effect of each loss on a plan, JSON-ready."""
+    worst = failures.worst
+    return {
+        "level": failures.level,
+        "together": failures.together,
+        "leader_may_move": failures.leader_may_move,
+        "clients_move": failures.clients_move,
+        "normal_ms": finite(failures.normal),
+        "worst": None if worst is None else worst.lost,
+        "worst_ms": None if worst is None else finite(worst.mean_latency),
+        "failover": [
+            {"leader": name, "mean_latency_ms": finite(latency)}
+            for name, latency in failures.failover
+        ],
+        "each": rows_document(failures.each),
+    }
+
+
+def rows_document(rows: Sequence[object]) -> list[dict[str, object]]:
+    """Return rows of a dataclass, JSON-ready; numbers that are not finite become null."""
+    return [
+        {
+            key: finite(value) if isinstance(value, float) else value
+            for key, value in dataclasses.asdict(row).items()  # type: ignore[call-overload]  # rows of a plan are dataclasses
+        }
+        for row in rows
+    ]
+
 
 _EXPECTED = "a plan, as placement solve -o writes it"
 _AGREE = 1e-9
@@ -95,7 +272,7 @@ def save_plan(
     if reference is not None and not reference.bundled:
         reference = dataclasses.replace(reference, source=_beside(path, reference.source))
     if isinstance(plan, QuorumPlan):
-        document = _quorum_document(plan)
+        document = {"format": FORMAT, "version": 1, **quorum_plan_document(plan)}
     else:
         document = plan_document(plan, reference=reference, embed=reference is None)
     for words in ("claim", "proof"):  # of the reader of the file, which proves nothing by itself
@@ -118,10 +295,6 @@ def _beside(path: str | os.PathLike[str], other: str) -> str:
     if where.startswith(".") or Path(where).is_absolute():
         return where
     return f"./{where}"  # never to be mistaken for the name of a data set
-
-
-def _quorum_document(plan: QuorumPlan) -> dict[str, object]:
-    return {"format": FORMAT, "version": 1, **quorum_plan_document(plan)}
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -161,20 +334,20 @@ def load_plan(
         instance = _find_instance(document, Path(path))
     about = document.table("instance")
     if about.text("fingerprint") != instance.fingerprint:
-        raise about.refuse(
-            "fingerprint",
-            f"the plan was made for another instance than {instance.name!r}",
-            repr(instance.fingerprint),
-        )
+        words = f"the plan was made for another instance than {instance.name!r}"
+        raise about.refuse("fingerprint", words, repr(instance.fingerprint))
     with located(document.source):
         problem = problem_from(document.table("problem"), instance)
         configuration = _configuration(document, instance)
     status = document.choice("status", Status)
-    bound = _bound(document, status)
+    nothing = math.inf if status is Status.INFEASIBLE else -math.inf
+    certificate = document.plain("certificate") if document.has("certificate") else None
+    if not isinstance(certificate, dict | None):
+        raise document.refuse("certificate", "not a certificate", "named keys")
     plan = Plan(
         problem=problem,
         configuration=configuration,
-        bound=bound,
+        bound=document.number("bound", nothing),
         status=status,
         termination=document.choice("termination", Termination),
         method=document.text("method"),
@@ -182,7 +355,7 @@ def load_plan(
         reasons=document.names("reasons", ()),
         notes=document.names("notes", ()),
         stats=_stats(document),
-        certificate=_certificate(document),
+        certificate=certificate,
         checked=False,
     )
     _check(document, plan)
@@ -223,9 +396,8 @@ def _find_instance(document: Document, path: Path) -> Instance:
     if about.has("content"):
         return instance_from_document(about.table("content"))
     if not about.has("source"):
-        raise about.refuse(
-            "source", "the plan does not say where its instance is", "the instance, given beside it"
-        )
+        words = "the plan does not say where its instance is"
+        raise about.refuse("source", words, "the instance, given beside it")
     from placement import datasets
 
     source = about.text("source")
@@ -236,12 +408,6 @@ def _find_instance(document: Document, path: Path) -> Instance:
             raise about.refuse("seed", "out of range", "a whole number >= 0")
         return datasets.load(source, mix=mix, seed=seed)
     return load_instance(path.resolve().parent / source)
-
-
-def _bound(document: Document, status: Status) -> float:
-    if document.has("bound"):
-        return document.number("bound")
-    return math.inf if status is Status.INFEASIBLE else -math.inf
 
 
 def _stats(document: Document) -> Mapping[str, float | int | str]:
@@ -255,15 +421,6 @@ def _stats(document: Document) -> Mapping[str, float | int | str]:
     return MappingProxyType(stats)
 
 
-def _certificate(document: Document) -> Mapping[str, object] | None:
-    if not document.has("certificate"):
-        return None
-    found = document.plain("certificate")
-    if not isinstance(found, dict):
-        raise document.refuse("certificate", "not a certificate", "named keys")
-    return found
-
-
 def _configuration(document: Document, instance: Instance) -> Configuration | None:
     if not document.has("leader") and not document.has("voters_as_found"):
         return None
@@ -271,14 +428,11 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
         if not document.names(key):
             raise document.refuse(key, "nothing in it", "names of sites")
     voters = instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist()
-    return Configuration.of(
-        # without a leader, which has no part then, the first voter stands for it
-        int(instance.site_indices([document.text("leader")], "leader")[0])
-        if document.has("leader")
-        else min(voters),
-        voters,
-        instance.site_indices(document.names("replicas"), "replicas").tolist(),
-    )
+    leader = min(voters)  # stands for the leader where there is none, which has no part then
+    if document.has("leader"):
+        leader = int(instance.site_indices([document.text("leader")], "leader")[0])
+    replicas = instance.site_indices(document.names("replicas"), "replicas").tolist()
+    return Configuration.of(leader, voters, replicas)
 
 
 def _check(document: Document, plan: Plan) -> None:
@@ -294,26 +448,24 @@ def _check(document: Document, plan: Plan) -> None:
         if claimed is Status.VIOLATING and not broken:
             raise document.refuse("status", "the configuration breaks no constraint")
         if plan.reasons != broken:
-            raise document.refuse(
-                "reasons", "not the constraints that the configuration breaks", repr([*broken])
-            )
+            words = "not the constraints that the configuration breaks"
+            raise document.refuse("reasons", words, repr([*broken]))
         if not broken and not plan.bound <= plan.objective * (1 + _AGREE) + _AGREE:
             raise document.refuse("bound", "above the objective", f"<= {plan.objective!r}")
     if claimed is not Status.VIOLATING or not found:
         proven = status_of(found, plan.objective, plan.bound)
         if proven is not claimed:
-            raise document.refuse(
-                "status", "not the status of this score and bound", repr(str(proven))
-            )
+            words = "not the status of this score and bound"
+            raise document.refuse("status", words, repr(str(proven)))
     if document.has("claim") and document.text("claim") != plan.claim:
         raise document.refuse("claim", "does not match the bound", repr(plan.claim))
     about, instance = document.table("instance"), plan.problem.instance
     if about.has("content"):  # elsewhere the words about an instance may have changed since
-        for table, key, words in (
+        for table, key, told in (
             (about, "name", instance.name),
             (document, "provenance", list(instance.provenance)),
         ):
-            if key in table.values and table.values[key] != words:
+            if key in table.values and table.values[key] != told:
                 raise table.refuse(key, "does not match the instance", repr(words))
     recomputed = {
         **configuration_document(plan),

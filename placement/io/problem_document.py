@@ -33,16 +33,25 @@ _OBJECTIVES = Group(
 
 
 def problem_document(problem: Problem) -> dict[str, object]:
-    """Return a question by name, JSON-ready: the fields of the schema, and those of classes."""
+    """Return a question by name, JSON-ready: the fields of the schema, and those of classes.
+
+    Raises
+    ------
+    UnsupportedError
+        For an objective that is not registered: better no file than one that asks another
+        question.
+    """
     found: dict[str, object] = {}
     for key in (key for key in KEYS.values() if key.field):
         value = getattr(problem, key.field)
-        if key.kind == "size":
-            found[key.field] = _size_document(value)
-        elif key.kind == "names":
-            found[key.field] = None if value is None else list(value)
-        elif key.kind == "text" or value is None:
+        if key.kind == "text" or value is None:
             found[key.field] = value
+        elif key.kind == "size" and not isinstance(value, Sequence):
+            found[key.field] = int(value)
+        elif key.kind == "size" and value and not isinstance(value[0], str):
+            found[key.field] = {"least": int(min(value)), "most": int(max(value))}
+        elif key.kind in ("size", "names"):
+            found[key.field] = list(value)
         elif key.kind == "whole":
             found[key.field] = int(value)
         else:
@@ -54,21 +63,17 @@ def problem_document(problem: Problem) -> dict[str, object]:
     else:
         found["protocol"] = str(problem.protocol)
     found["diversity"] = [rule.document() for rule in problem.diversity]
-    found["objective"] = _objective_document(problem.objective, problem.instance)
+    objective, kind = problem.objective, problem.objective.kind
+    registered: object = _OBJECTIVES.load(kind) if kind in _OBJECTIVES.names() else None
+    # a subclass may mean something else, so only the class itself will do
+    if registered is not type(objective):
+        raise UnsupportedError(f"plan files cannot hold the objective {kind!r} yet")
+    found["objective"] = {"kind": kind, **objective.document(problem.instance)}
     if isinstance(problem.current, CurrentSites):
         found["current"] = problem.current.document()
         if problem.moves is not None:
             found["moves"] = problem.moves.given
     return found
-
-
-def _size_document(value: object) -> object:
-    """Return a number, the names of sites, or the ends of a range."""
-    if not isinstance(value, Sequence):
-        return int(value)  # type: ignore[call-overload]  # a number is what is left
-    if value and not isinstance(value[0], str):
-        return {"least": int(min(value)), "most": int(max(value))}
-    return list(value)
 
 
 _OF_MOVES = {
@@ -127,15 +132,9 @@ def question_of(problem: Problem, **more: Any) -> Question:
     return Question(**{**values, **more})
 
 
-def _current_from(document: Document) -> CurrentSites | None:
-    if not document.has("current"):
-        return None
-    table = document.table("current")
+def current_from(table: Document) -> CurrentSites:
+    """Return the configuration that runs today, from the table that holds it."""
     return CurrentSites(table.text("leader"), table.names("voters"), table.names("replicas"))
-
-
-def _moves_from(document: Document) -> Moves | None:
-    return Moves(**document.table("moves").fields(Moves)) if document.has("moves") else None
 
 
 _PLAIN = tuple(
@@ -170,16 +169,21 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         replicas = document.whole("replicas")
     if not document.has("voters"):
         document.whole("voters")
+    asked = document.table("objective")
+    kind = asked.text("kind", MEAN_LATENCY.kind)
+    if kind not in _OBJECTIVES.names():
+        names = ", ".join(map(repr, _OBJECTIVES.names()))
+        raise asked.refuse("kind", "unknown objective", f"one of {names}")
     problem = Problem(
         instance,
         replicas=replicas,
         **document.fields(Problem, _PLAIN),
         diversity=tuple(Diversity.from_document(rule) for rule in document.tables("diversity")),
         decay=document.number("decay", 1.0, infinite=True),
-        objective=_objective_from(document.table("objective"), instance),
+        objective=_OBJECTIVES.load(kind).from_document(asked, instance),
         protocol=read_protocol(document),
-        current=_current_from(document),
-        moves=_moves_from(document),
+        current=current_from(document.table("current")) if document.has("current") else None,
+        moves=Moves(**document.table("moves").fields(Moves)) if document.has("moves") else None,
     )
     check_recomputed(
         document, problem_document(problem), "the question as it was read", defaults=True
@@ -230,42 +234,3 @@ def read_protocol(document: Document) -> CommitProtocol | None:
             )
         others = {key: table.plain(key) for key in table.values if key != "name"}
         return CommitProtocol(table.text("name"), others)  # type: ignore[arg-type]  # checked there
-
-
-def _objective_document(objective: MeanLatency, instance: Instance) -> dict[str, object]:
-    """Return an objective on an instance, JSON-ready.
-
-    Raises
-    ------
-    UnsupportedError
-        For an objective that is not registered: better no file than one that asks another
-        question.
-    """
-    kind = objective.kind
-    registered: object = _OBJECTIVES.load(kind) if kind in _OBJECTIVES.names() else None
-    # a subclass may mean something else, so only the class itself will do
-    if registered is not type(objective):
-        raise UnsupportedError(f"plan files cannot hold the objective {kind!r} yet")
-    return {"kind": kind, **objective.document(instance)}
-
-
-def _objective_from(document: Document, instance: Instance) -> MeanLatency:
-    """Read the document of :func:`_objective_document`; the mean latency where there is nothing.
-
-    Parameters
-    ----------
-    document
-        The objective's table in a plan file.
-    instance
-        That of the plan, whose pairs latency distributions belong to.
-
-    Raises
-    ------
-    InputError
-        For an unknown kind, goal or value.
-    """
-    kind = document.text("kind", MEAN_LATENCY.kind)
-    if kind not in _OBJECTIVES.names():
-        names = ", ".join(map(repr, _OBJECTIVES.names()))
-        raise document.refuse("kind", "unknown objective", f"one of {names}")
-    return _OBJECTIVES.load(kind).from_document(document, instance)

@@ -58,7 +58,7 @@ def _title(source: Source) -> str:
 
 def _data(source: Source) -> object:
     """Return what the button of the page gives; None: no button."""
-    from placement.io.leader_plan_document import plan_document
+    from placement.io.plan_file import plan_document
 
     if isinstance(source, Plan):
         return plan_document(source)
@@ -109,8 +109,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     from placement.fleet.fleet_tables import FLEET_FORMAT, read_fleet_document
     from placement.io.formats.document import read_json
     from placement.io.formats.tables import PARQUET
-    from placement.io.leader_plan_document import FORMAT
-    from placement.io.plan_file import load_any_plan
+    from placement.io.plan_file import FORMAT, load_any_plan
 
     source = Path(path)
     if source.suffix.lower() in PARQUET:

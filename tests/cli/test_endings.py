@@ -233,7 +233,7 @@ def test_a_small_question_loads_only_what_it_needs(threads: str | None) -> None:
     script = (
         f"import os, sys; from placement.cli import main; assert {ask} == 0; "
         f"loaded = ({slow} | {{'placement.workloads', 'placement.io.plan_file', "
-        f"'placement.io.leader_plan_document'}}) & "
+        f"'placement.io.plan_file'}}) & "
         f"set(sys.modules); assert not loaded, loaded; "
         f"assert os.environ['OPENBLAS_NUM_THREADS'] == '{threads or 1}'"
     )

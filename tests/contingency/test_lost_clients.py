@@ -12,7 +12,7 @@ from placement.errors import InputError
 from placement.evaluation.losses import demand_after, failures, losses, score_after
 from placement.evaluation.score import score
 from placement.feasibility.feasible_plans import reasons_infeasible
-from placement.io.leader_plan_document import plan_document
+from placement.io.plan_file import plan_document
 from placement.model.configuration import Configuration
 from placement.plan import evaluate
 from placement.testing import every_configuration, random_instance

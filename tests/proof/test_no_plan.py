@@ -17,7 +17,7 @@ from placement.cli import main
 from placement.errors import CertificateError, LimitError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_plan
-from placement.io.leader_plan_document import plan_document
+from placement.io.plan_file import plan_document
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.prices import Prices

@@ -12,7 +12,7 @@ from placement import Instance
 from placement.errors import InputError, PlacementWarning, UnitsWarning, UnsupportedError
 from placement.io import load_plan, read_rtt, save_instance, save_plan
 from placement.io.feeds.rtt_tables import read_pairs
-from placement.io.leader_plan_document import Reference
+from placement.io.plan_file import Reference
 from placement.io.rtt_distributions import read_distributions
 from placement.measures.question import MeasureQuestion, percentile_question
 from placement.report import report_html

@@ -47,8 +47,7 @@ def add_parser(verbs: Subparsers) -> None:
 def _of_plan(args: argparse.Namespace) -> Question | None:
     """Return the question that a plan file answers; None for another file."""
     from placement.io.formats.document import read_document
-    from placement.io.leader_plan_document import FORMAT
-    from placement.io.plan_file import load_plan
+    from placement.io.plan_file import FORMAT, load_plan
     from placement.io.problem_document import question_of as question_of_problem
 
     document = read_document(args.instance)

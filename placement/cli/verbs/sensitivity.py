@@ -48,8 +48,7 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print runners-up and ranges."""
     from placement.analysis.sensitivity import demand_range, next_best_plans, safe_demand_range
-    from placement.io.leader_plan_document import rows_document
-    from placement.io.plan_file import load_plan
+    from placement.io.plan_file import load_plan, rows_document
 
     if args.pair and args.doubt is None:
         raise InputError(

@@ -75,8 +75,7 @@ def _run_instance(args: argparse.Namespace) -> int:
 
 
 def _show_plan(args: argparse.Namespace) -> int:
-    from placement.io.leader_plan_document import plan_document
-    from placement.io.plan_file import load_any_plan
+    from placement.io.plan_file import load_any_plan, plan_document
     from placement.io.quorum_plan_document import quorum_plan_document
     from placement.plan import Plan
     from placement.text.quorum_plans import quorum_plan_text
@@ -94,7 +93,7 @@ def _is_plan(source: str) -> bool:
     if path.suffix.lower() != ".json" or not path.is_file():
         return False
     from placement.io.formats.document import read_document
-    from placement.io.leader_plan_document import FORMAT
+    from placement.io.plan_file import FORMAT
 
     return read_document(path).values.get("format") == FORMAT
 

@@ -256,7 +256,7 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _value_document(value: DeploymentValue) -> dict[str, object]:
-    from placement.io.leader_plan_document import failures_document
+    from placement.io.plan_file import failures_document
 
     def side(plan: Plan) -> dict[str, object]:
         return {
