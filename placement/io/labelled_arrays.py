@@ -64,18 +64,14 @@ class Labelled:
         for axis, (word, have, want) in enumerate(axes):
             if have == tuple(want):
                 continue
-            values = np.take(values, _positions(self.source, word, have, want), axis=axis)
+            index = {name: i for i, name in enumerate(have)}
+            missing = [name for name in want if name not in index]
+            check_known(self.source, word, have, want, missing)
+            if missing:
+                words = f"{len(missing)} of {len(want)} {word}s missing"
+                raise refused(self.source, word, words, missing[0], "every one of them")
+            values = np.take(values, [index[name] for name in want], axis=axis)
         return values
-
-
-def _positions(source: str, word: str, have: Sequence[str], want: Sequence[str]) -> list[int]:
-    index = {name: i for i, name in enumerate(have)}
-    missing = [name for name in want if name not in index]
-    check_known(source, word, have, want, missing)
-    if missing:
-        words = f"{len(missing)} of {len(want)} {word}s missing"
-        raise refused(source, word, words, missing[0], "every one of them")
-    return [index[name] for name in want]
 
 
 def check_known(

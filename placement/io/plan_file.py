@@ -466,7 +466,7 @@ def _check(document: Document, plan: Plan) -> None:
             (document, "provenance", list(instance.provenance)),
         ):
             if key in table.values and table.values[key] != told:
-                raise table.refuse(key, "does not match the instance", repr(words))
+                raise table.refuse(key, "does not match the instance", repr(told))
     recomputed = {
         **configuration_document(plan),
         "gap": finite(plan.gap),

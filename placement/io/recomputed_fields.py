@@ -54,44 +54,29 @@ def check_recomputed(
 
 def _difference(found: object, expected: object, *, defaults: bool = False) -> _Difference | None:
     """Return the first place where two JSON-like values differ, or None."""
-    if isinstance(expected, dict):
-        return _of_tables(found, expected, defaults)
-    if isinstance(expected, list):
-        return _of_lists(found, expected, defaults)
-    if isinstance(expected, (int, float)) and not isinstance(expected, bool):
+    inner: list[tuple[str, object, object]] = []
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in (*expected, *found):
+            if key in found and key not in expected:
+                return f".{key}", "unknown key", found[key], None
+            if key in found:
+                inner.append((f".{key}", found[key], expected[key]))
+            elif not defaults:
+                return f".{key}", "missing key", None, expected[key]
+    elif isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected):
+        pairs = zip(found, expected, strict=True)
+        if not _swapped(found, expected):
+            inner = [(f"[{i}]", one, other) for i, (one, other) in enumerate(pairs)]
+    elif isinstance(expected, (int, float)) and not isinstance(expected, bool):
         number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        if number and math.isclose(found, expected, rel_tol=_AGREE, abs_tol=_AGREE):  # type: ignore[arg-type]  # a number
-            return None
-    elif type(found) is type(expected) and found == expected:
-        return None
-    return "", "not the value of {}", found, expected
-
-
-def _of_tables(found: object, expected: Mapping[str, object], defaults: bool) -> _Difference | None:
-    if not isinstance(found, dict):
+        if not number or not math.isclose(found, expected, rel_tol=_AGREE, abs_tol=_AGREE):  # type: ignore[arg-type]  # a number
+            return "", "not the value of {}", found, expected
+    elif type(found) is not type(expected) or found != expected:
         return "", "not the value of {}", found, expected
-    for key in (*expected, *found):
-        if key not in found:
-            if defaults:
-                continue
-            return f".{key}", "missing key", None, expected[key]
-        if key not in expected:
-            return f".{key}", "unknown key", found[key], None
-        different = _difference(found[key], expected[key], defaults=defaults)
-        if different is not None:
-            return (f".{key}{different[0]}", *different[1:])
-    return None
-
-
-def _of_lists(found: object, expected: Sequence[object], defaults: bool) -> _Difference | None:
-    if not isinstance(found, list) or len(found) != len(expected):
-        return "", "not the value of {}", found, expected
-    if _swapped(found, expected):
-        return None
-    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+    for place, one, other in inner:
         different = _difference(one, other, defaults=defaults)
         if different is not None:
-            return (f"[{i}]{different[0]}", *different[1:])
+            return (place + different[0], *different[1:])
     return None
 
 

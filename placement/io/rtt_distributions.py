@@ -136,23 +136,19 @@ def _curves(
     same = [(i, columns.index(a)) for i, a in enumerate(rows) if a in columns]
     still = [rows[i] for i, j in same if (rows[i], columns[j]) not in table.pairs and rtt[i, j]]
     if still:
-        _warn_still(table, still)
+        shown = ", ".join(still[:_SHOWN]) + (", …" if len(still) > _SHOWN else "")
+        warnings.warn(
+            f"{table.source}: no distribution from {shown} to itself; the RTT of the instance is "
+            "taken to be constant there",
+            PlacementWarning,
+            stacklevel=2,
+        )
     found: list[list[Curve]] = []
     for i, a in enumerate(rows):
         found.append([])
         for j, b in enumerate(columns):
             found[-1].append(table.pairs.get((a, b)) or table.constant(float(rtt[i, j])))
     return found
-
-
-def _warn_still(table: PairTable, names: list[str]) -> None:
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    warnings.warn(
-        f"{table.source}: no distribution from {shown} to itself; the RTT of the instance is taken "
-        "to be constant there",
-        PlacementWarning,
-        stacklevel=2,
-    )
 
 
 def _compare_units(made: Distributions, instance: Instance, source: str) -> None:

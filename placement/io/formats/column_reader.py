@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import Gathered, InputError, for_each, nearest, refused
-from placement.io.formats.files import check_input, read_input
+from placement.io.formats.files import read_input
 from placement.io.formats.tables import (
     PARQUET,
     Cell,
@@ -31,6 +31,7 @@ from placement.io.formats.tables import (
     is_blank,
     load_pyarrow,
     name_cell,
+    open_parquet,
     quantity_cell,
     read_table,
 )
@@ -256,8 +257,8 @@ def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Colu
     source = os.fspath(path)
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
-        check_input(path)
-        fast = _fast_parquet(source, names)
+        with open_parquet(path) as file:
+            fast = _numbers_and_names(file.read(), names)
     else:
         fast = _fast_csv(read_input(path), suffix, names)
     if fast is not None:
@@ -349,11 +350,9 @@ def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Ite
 
 
 def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:
-    pa, pq = load_pyarrow()
-    check_input(file)
-    try:
-        content = pq.ParquetFile(os.fspath(file))
-        first = 1
+    pa, _ = load_pyarrow()
+    first = 1
+    with open_parquet(file) as content:
         for batch in content.iter_batches(_BATCH):
             table = pa.Table.from_batches([batch])
             columns = tuple(map(str, table.column_names))
@@ -361,8 +360,6 @@ def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:
             fast = _numbers_and_names(table, names)
             yield ColumnTable(str(file), columns, batch.num_rows, fast, None, part)
             first += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not a Parquet file ({error})", source=str(file)) from None
 
 
 def _cells(table: Any, source: str, columns: tuple[str, ...], first: int) -> Table:
@@ -370,15 +367,6 @@ def _cells(table: Any, source: str, columns: tuple[str, ...], first: int) -> Tab
     cells = [column.to_pylist() for column in table.columns]
     numbers = tuple(range(first, first + table.num_rows))
     return Table(source, columns, tuple(zip(*cells, strict=True)), numbers)
-
-
-def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
-    pa, pq = load_pyarrow()
-    try:
-        table = pq.ParquetFile(source).read()
-    except (pa.ArrowException, OSError):
-        return None
-    return _numbers_and_names(table, names)
 
 
 def _numbers_and_names(table: Any, names: Names) -> pd.DataFrame | None:

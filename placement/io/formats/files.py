@@ -107,13 +107,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
         When the file exists and `force` is false, the folder does not exist, or the path is one of
         a folder, a block device or a socket. Nothing is written then.
     """
-    target = check_file(path, force=force)
-    with _blaming(path):
-        if _is_stream(target):
-            _write_through(target, data)
-        else:
-            _replace(target, data)
-            _sync_folder(target.parent)
+    with writing(path, force=force) as sink:
+        sink.write(data)
     return Path(path)
 
 
@@ -293,13 +288,6 @@ def _appearing(target: Path) -> Iterator[Path]:
         raise
 
 
-def _write_through(target: Path, data: bytes) -> None:
-    with target.open("wb", buffering=0) as sink:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[sink.write(rest) :]
-
-
 def _is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether a pipe or a character device stands there, symbolic links followed.
 
@@ -349,11 +337,8 @@ def _need_parent(target: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _exists(path: str | os.PathLike[str]) -> InputError:
-    return InputError(
-        "exists already",
-        source=os.fspath(path),
-        expected="a new path, or force=True (--force) to replace it",
-    )
+    expected = "a new path, or force=True (--force) to replace it"
+    return InputError("exists already", source=os.fspath(path), expected=expected)
 
 
 # Files that are read: their kind and size are checked first
@@ -387,9 +372,8 @@ def check_input(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", source=source) from None
     except ValueError as error:
-        raise InputError(
-            f"not a file path ({error})", value=source, expected="a file name"
-        ) from None
+        words = f"not a file path ({error})"
+        raise InputError(words, value=source, expected="a file name") from None
     _check(found, source)
 
 
@@ -431,9 +415,5 @@ def _check(found: os.stat_result, source: str) -> None:
 
 
 def _too_large(source: str, size: int) -> InputError:
-    return InputError(
-        "too large",
-        source=source,
-        value=f"{size:,} bytes",
-        expected=f"at most {LARGEST_FILE:,} bytes",
-    )
+    value, expected = f"{size:,} bytes", f"at most {LARGEST_FILE:,} bytes"
+    return InputError("too large", source=source, value=value, expected=expected)

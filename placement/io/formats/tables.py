@@ -7,6 +7,7 @@ read back to the last bit.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import io
@@ -73,15 +74,13 @@ class Table:
         return self.columns.index(name)
 
 
-def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+def read_table(path: str | os.PathLike[str]) -> Table:
     """Read a CSV file (or TSV, or, by its suffix, Parquet).
 
     Parameters
     ----------
     path
         The file; ``.parquet`` and ``.pq`` are Parquet, ``.tsv`` is separated by tabs.
-    delimiter
-        Of a CSV file; None: by the suffix and the header.
 
     Raises
     ------
@@ -93,8 +92,7 @@ def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) ->
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
         return _read_parquet(path)
-    delimiter = "\t" if delimiter is None and suffix == ".tsv" else delimiter
-    return parse_csv(read_text(path), os.fspath(path), delimiter)
+    return parse_csv(read_text(path), os.fspath(path), "\t" if suffix == ".tsv" else None)
 
 
 def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
@@ -211,9 +209,8 @@ def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
     check_unique(header, source)
     for position, name in enumerate(header):
         if not name.strip() and position > 0:
-            raise InputError(
-                f"column {position + 1} has no name", source=source, field="header", value=name
-            )
+            words = f"column {position + 1} has no name"
+            raise InputError(words, source=source, field="header", value=name)
     return tuple(header)
 
 
@@ -233,14 +230,31 @@ def load_pyarrow() -> tuple[Any, Any]:
     return pa, pq
 
 
-def _read_parquet(path: str | os.PathLike[str]) -> Table:
-    source = os.fspath(path)
+@contextlib.contextmanager
+def open_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a Parquet file, a ``pyarrow.parquet.ParquetFile``.
+
+    Raises
+    ------
+    InputError
+        For a file that is no Parquet file, or breaks off.
+    MissingDependencyError
+        Without pyarrow.
+    """
     pa, pq = load_pyarrow()
+    source = os.fspath(path)
     check_input(path)
     try:
-        table = pq.ParquetFile(source).read()
+        with pq.ParquetFile(source) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not a Parquet file ({error})", source=source) from None
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> Table:
+    source = os.fspath(path)
+    with open_parquet(path) as file:
+        table = file.read()
     columns = _unique_columns([str(name) for name in table.column_names], source)
     cells = [column.to_pylist() for column in table.columns]
     rows = tuple(zip(*cells, strict=True)) if cells else ()
@@ -381,20 +395,12 @@ def parquet_rows(path: str | os.PathLike[str], batch: int) -> Iterator[dict[str,
 
     Raises
     ------
-    InputError
-        For a file that is no Parquet file, or breaks off.
-    MissingDependencyError
-        Without pyarrow.
+    InputError, MissingDependencyError
+        As :func:`open_parquet`.
     """
-    pa, pq = load_pyarrow()
-    source = os.fspath(path)
-    check_input(path)
-    try:
-        with pq.ParquetFile(source) as file:
-            for rows in file.iter_batches(batch_size=batch):
-                yield from rows.to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not a Parquet file ({error})", source=source) from None
+    with open_parquet(path) as file:
+        for rows in file.iter_batches(batch_size=batch):
+            yield from rows.to_pylist()
 
 
 def parquet_about(path: str | os.PathLike[str], key: str) -> str:
@@ -402,18 +408,12 @@ def parquet_about(path: str | os.PathLike[str], key: str) -> str:
 
     Raises
     ------
-    InputError
-        For a file that is no Parquet file, or has no such text.
-    MissingDependencyError
-        Without pyarrow.
+    InputError, MissingDependencyError
+        As :func:`open_parquet`, and for a file without such a text.
     """
-    pa, pq = load_pyarrow()
-    source = os.fspath(path)
-    check_input(path)
-    try:
-        kept = pq.read_schema(source).metadata or {}
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not a Parquet file ({error})", source=source) from None
+    with open_parquet(path) as file:
+        kept = file.schema_arrow.metadata or {}
     if key.encode() not in kept:
+        source = os.fspath(path)
         raise InputError("not a file of this kind", source=source, field=key, expected="its text")
     return str(kept[key.encode()].decode("utf-8", "replace"))
