@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 __all__ = [
@@ -174,6 +175,15 @@ class Gathered:
         self.found: list[InputError] = []
 
     @contextmanager
+    def cells(self) -> Iterator[None]:
+        """Keep the errors of cells that :func:`for_each` reads inside, which goes on then."""
+        token = _of_cells.set(self)
+        try:
+            yield
+        finally:
+            _of_cells.reset(token)
+
+    @contextmanager
     def part(self) -> Iterator[None]:
         """Keep the errors of what is done inside."""
         try:
@@ -198,14 +208,24 @@ def raise_all(errors: Sequence[InputError]) -> None:
         raise errors[0] if len(errors) == 1 else JointInputError(errors)
 
 
-def for_each(do: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Return what a function makes of each item; raise the errors of all items together."""
+_of_cells: ContextVar[Gathered | None] = ContextVar("errors_of_cells", default=None)
+
+
+def for_each(
+    do: Callable[[_Item], _Result], items: Iterable[_Item], otherwise: _Result | None = None
+) -> list[_Result]:
+    """Return what a function makes of each item; raise the errors of all items together.
+
+    `otherwise` stands for a cell with an error where errors are kept (:meth:`Gathered.cells`).
+    """
     gathered, made = Gathered(), []
+    kept = None if otherwise is None else _of_cells.get()
     for item in items:
         try:
             made.append(do(item))
         except InputError as error:
-            gathered.add(error)
+            (kept or gathered).add(error)
+            made += [] if otherwise is None else [otherwise]
     gathered.check()
     return made
 

@@ -92,9 +92,9 @@ def _assembled(question: Question) -> Instance:
     assert question.rtt is not None
     gathered = Gathered()  # the errors of all files are told at once
     reading = counts = sites = None
-    with gathered.part():
+    with gathered.part(), gathered.cells():
         reading = read_feed(question.rtt, "auto", FeedRequest())[1].table
-    with gathered.part():
+    with gathered.part(), gathered.cells():
         if question.demand_table is not None:
             counts = read_counts(question.demand_table)
         elif question.mix is None:

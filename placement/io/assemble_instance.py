@@ -21,26 +21,6 @@ from placement.support.checks import FloatArray, number, suggest
 
 
 @dataclass(frozen=True, eq=False)
-class Demanded:
-    """Counts by name.
-
-    Attributes
-    ----------
-    table
-        Operation counts: rows are clients, columns operations.
-    sparse
-        Whether a client that is not listed issued nothing, as in a long table; in a wide one every
-        client has a row.
-    notes
-        Sentences that say what the reader did, such as "sorted 48 intervals by time".
-    """
-
-    table: Labelled
-    sparse: bool = False
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class SiteTable:
     """Candidate sites: the table, and the names, coordinates and domains in it."""
 
@@ -59,7 +39,7 @@ def read_site_table(path: str | os.PathLike[str]) -> SiteTable:
     return SiteTable(table, *found)
 
 
-def read_counts(path: str | os.PathLike[str]) -> Demanded:
+def read_counts(path: str | os.PathLike[str]) -> DemandTable:
     """Read demand: wide (client, one column per operation) or long (client, operation, count).
 
     A column ``interval`` splits it over time: oldest first where the labels are times or numbers,
@@ -71,39 +51,23 @@ def read_counts(path: str | os.PathLike[str]) -> Demanded:
         For anything but counts, the same cell given twice, a missing row of a wide table, several
         databases.
     """
-    return counts_of(read_demand(path))
+    demand = read_demand(path)
+    check_one_database(demand)
+    return demand
 
 
-def counts_of(demand: DemandTable) -> Demanded:
-    """Return the demand of the one database of a table; errors as :func:`read_counts`."""
+def check_one_database(demand: DemandTable) -> None:
+    """Refuse demand of several databases."""
     if len(demand.databases) > 1:
         words = "demand of several databases"
         expected = "rows of one database; replay takes several"
         raise refused(demand.source, "database", words, ", ".join(demand.databases[:2]), expected)
-    counts = demand.counts[0] if demand.intervals else demand.counts[0, 0]
-    table = Labelled(demand.source, demand.intervals, demand.clients, demand.operations, counts)
-    return Demanded(table, demand.sparse, demand.notes)
-
-
-def even_counts(clients: tuple[str, ...], mix: str, each: float = 1000.0) -> Demanded:
-    """Equal demand of every client under a named operation mix, where no demand is known.
-
-    Raises
-    ------
-    InputError
-        For an unknown mix.
-    """
-    from placement.workloads.fleets import mix_shares
-
-    row = mix_shares(mix) * number(each, "each", above=True)
-    names = tuple(operation.name for operation in STANDARD_OPERATIONS)
-    return Demanded(Labelled("", (), clients, names, np.tile(row, (len(clients), 1))))
 
 
 def assemble(
     rtt: RttTable,
     *,
-    counts: Demanded | None = None,
+    counts: DemandTable | None = None,
     mix: str | None = None,
     client_rtt: RttTable | None = None,
     sites: str | os.PathLike[str] | SiteTable | None = None,
@@ -151,10 +115,14 @@ def assemble(
     names = _names(rtt) if listed is None else listed.names
     coordinates = None if listed is None else listed.coordinates
     clients = names if client_rtt is None else client_rtt.sources
-    if mix is not None:
-        counts = even_counts(clients, mix)
+    if mix is not None:  # the same demand of every client
+        from placement.workloads.fleets import mix_shares
+
+        kinds_of_mix = tuple(operation.name for operation in STANDARD_OPERATIONS)
+        each = np.tile(mix_shares(mix) * 1000.0, (1, 1, len(clients), 1))
+        counts = DemandTable("", (), (), clients, kinds_of_mix, each, sparse=False)
     assert counts is not None  # one of counts and mix was given
-    kinds = _operations(counts.table, operations)
+    kinds = _operations(counts, operations)
     left_out = [site for site in rtt.sources if site not in set(names)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (", …" if len(left_out) > 5 else "")
@@ -168,8 +136,8 @@ def assemble(
             to_sites, filled = client_rtt.between(clients, names, fill=fill)
             sentences.extend(filled)
     with gathered.part():
-        values, intervals = _counts(counts, clients, [kind.name for kind in kinds])
-        periods, values = _periods(rtt, client_rtt, intervals, values, assumed=mix is not None)
+        values = _counts(counts, clients)
+        periods, values = _periods(rtt, client_rtt, counts.intervals, values, assumed=bool(mix))
     gathered.check()
     if client_rtt is None:
         to_sites = _clients_in_sites(between, names, number(intra_site, "intra_site"), sentences)
@@ -184,8 +152,8 @@ def assemble(
             f"Demand is assumed, not measured: every client issues as much as any other, with the "
             f"operation mix {mix!r}."
         )
-    if counts.table.source:
-        name_of = Path(counts.table.source).name
+    if counts.source:
+        name_of = Path(counts.source).name
         sentences.append(f"Demand was imported from {name_of}.")
         sentences.extend(f"Demand of {name_of}: {note}." for note in counts.notes)
     return Instance(
@@ -217,7 +185,7 @@ def check_one_demand(counts: object, mix: object) -> None:
 
 def check_names(
     rtt: RttTable | None,
-    counts: Demanded | None,
+    counts: DemandTable | None,
     *,
     client_rtt: RttTable | None,
     sites: SiteTable | None,
@@ -253,12 +221,11 @@ def check_names(
     clients = clients if client_rtt is None else client_rtt.sources
     if counts is not None:
         with gathered.part():
-            _operations(counts.table, operations)
+            _operations(counts, operations)
         if clients:
-            have = counts.table.rows
-            lacks = [name for name in clients if name not in set(have)]
+            lacks = [name for name in clients if name not in set(counts.clients)]
             with gathered.part():
-                check_known(counts.table.source, "client", have, clients, lacks)
+                check_known(counts.source, "client", counts.clients, clients, lacks)
     gathered.check()
 
 
@@ -292,35 +259,30 @@ def _clients_in_sites(
     return result
 
 
-def _operations(table: Labelled, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+def _operations(table: DemandTable, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
     kinds = {kind.name: kind for kind in (*NAMED_OPERATIONS, *operations)}
     expected = "one of " + ", ".join(kinds) + "; operations=… (--operation) defines others"
     raise_all(
         [
             refused(table.source, "operation", "unknown operation", column, expected)
-            for column in table.columns
+            for column in table.operations
             if column not in kinds
         ]
     )
-    return tuple(kinds[column] for column in table.columns)
+    return tuple(kinds[column] for column in table.operations)
 
 
-def _counts(
-    counts: Demanded, clients: tuple[str, ...], operations: list[str]
-) -> tuple[FloatArray, tuple[str, ...]]:
-    table = counts.table
-    if counts.sparse:
-        silent = [client for client in clients if client not in set(table.rows)]
-        zeros = np.zeros((*table.values.shape[:-2], len(silent), len(operations)))
-        table = Labelled(
-            table.source,
-            table.intervals,
-            (*table.rows, *silent),
-            table.columns,
-            np.concatenate([table.values, zeros], axis=-2),
-        )
-    wanted = table.intervals if table.intervals else None
-    return (table.ordered(wanted, ("client", clients), ("operation", operations)), table.intervals)
+def _counts(counts: DemandTable, clients: tuple[str, ...]) -> FloatArray:
+    """Return the counts of the clients in their order; a silent client of a sparse table has 0."""
+    silent = [c for c in clients if c not in set(counts.clients)] if counts.sparse else []
+    values = np.concatenate(
+        [counts.counts[0], np.zeros((len(counts.counts[0]), len(silent), len(counts.operations)))],
+        axis=1,
+    )
+    rows = (*counts.clients, *silent)
+    table = Labelled(counts.source, counts.intervals, rows, counts.operations, values)
+    ordered = table.ordered(counts.intervals, ("client", clients), ("operation", table.columns))
+    return ordered if counts.intervals else ordered[0]
 
 
 def _periods(

@@ -327,7 +327,7 @@ def load_plan(
         With `check`, when the plan carries no certificate or its certificate does not hold.
     """
     document = read_document(path, _EXPECTED)
-    document.check_format(FORMAT, VERSION)
+    document.check_format(FORMAT, VERSION, _EXPECTED)
     if document.has("kind"):
         raise document.refuse("kind", "not a plan with a leader", "a plan that solve wrote")
     if instance is None:
@@ -374,7 +374,7 @@ def load_any_plan(path: str | os.PathLike[str], *, work: int = WORK) -> Plan | Q
     ``LimitError`` when it takes more steps, before any loss is listed.
     """
     document = read_document(path, _EXPECTED)
-    document.check_format(FORMAT, VERSION)
+    document.check_format(FORMAT, VERSION, _EXPECTED)
     if not document.has("kind"):
         return load_plan(path)
     if document.text("kind") != KIND:

@@ -27,10 +27,9 @@ from typing import TypeVar
 import numpy as np
 
 from placement.errors import InputError, refused
-from placement.io.assemble_instance import Demanded
+from placement.io.demand_tables import DemandTable
 from placement.io.feeds.pair_samples import table_of
 from placement.io.feeds.registry import RttReading
-from placement.io.labelled_arrays import Labelled
 
 # --- presets ---------------------------------------------------------------------------------
 
@@ -541,7 +540,7 @@ def _some(what: str, names: Sequence[str]) -> str:
 
 def read_operations(
     server: PrometheusServer, preset: Preset, request: PrometheusRequest
-) -> Demanded:
+) -> DemandTable:
     """Return the operations by region in the window; counter resets are taken into account.
 
     Raises
@@ -559,7 +558,7 @@ def read_operations(
             field="--preset",
             expected="--ops-query OPERATION=PROMQL, --counts FILE or --mix NAME",
         )
-    counts: dict[tuple[str, str], float] = defaultdict(float)
+    sums: dict[tuple[str, str], float] = defaultdict(float)
     silent = []
     for operation, parts in queries.items():
         found = (sample for query in parts for sample in server.query(query, request.at))
@@ -567,16 +566,16 @@ def read_operations(
         if not samples:
             silent.append(operation)
         for sample in samples:
-            counts[request.site(sample, request.region, server.name), operation] += sample.value
-    if not counts or not any(counts.values()):
+            sums[request.site(sample, request.region, server.name), operation] += sample.value
+    if not sums or not any(sums.values()):
         words = f"no operations of {preset.title} in the window"
         expected = "samples of counters; or --ops-query, --counts FILE, --mix NAME"
         raise refused(server.name, "query", words, next(iter(queries.values()))[0], expected)
-    clients = tuple(dict.fromkeys(client for client, _ in counts))
+    clients = tuple(dict.fromkeys(client for client, _ in sums))
     operations = tuple(name for name in queries if name not in silent)
-    values = np.array([[counts.get((c, o), 0.0) for o in operations] for c in clients])
+    values = np.array([[sums.get((c, o), 0.0) for o in operations] for c in clients])
     notes = [f"operations of the window {request.window} by the label {request.region}"]
     if silent:
         notes.append("no samples of " + ", ".join(silent))
-    table = Labelled(server.name, (), clients, operations, values)
-    return Demanded(table, True, tuple(notes))
+    counts = values[np.newaxis, np.newaxis]
+    return DemandTable(server.name, (), (), clients, operations, counts, True, tuple(notes))

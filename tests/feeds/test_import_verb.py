@@ -22,7 +22,6 @@ from placement.cli import main
 from placement.cli.argument_parser import Parser
 from placement.cli.verbs import import_
 from placement.io import load_instance
-from placement.io.assemble_instance import counts_of
 from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
 from placement.io.feeds.registry import RttReading
 from placement.io.merge_clients import merge_clients
@@ -308,9 +307,19 @@ def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         "counts.csv, row 3: audit: negative",
         "sites.csv, row 2: lat: coordinate out of range",
         "sites.csv, row 3: lon: not a number",
+        "counts.csv: operation: unknown operation",
     ]
-    assert str(caught.value).startswith("7 errors:\n  ")
+    assert str(caught.value).startswith("8 errors:\n  ")
     assert not (tmp_path / "new").exists()
+    more.write_text("src,dst,rtt\na,c,9\nc,a,nine\n")
+    counts.write_text("client,strong_read\na,1\nd,-1\n")
+    with pytest.raises(InputError) as caught:  # a client of one table alone, beside bad cells
+        imported(rtt, more, "--counts", counts, "-o", tmp_path / "new")
+    told = [str(error).removeprefix(f"{tmp_path}/") for error in caught.value.errors]
+    assert [one[: one.index(": got")] for one in told][3:] == [
+        "counts.csv, row 3: strong_read: negative",
+        "counts.csv: client: unknown client",
+    ]
 
 
 def test_names_that_one_table_has_alone_are_told_together(tmp_path: Path) -> None:
@@ -440,15 +449,12 @@ def sums(
     path: Path, request: DemandRequest
 ) -> tuple[dict[tuple[str, str, str], float], tuple[str, ...]]:
     feed = read_demand_feed(path, request)
-    table = counts_of(feed).table
     found = {}
-    intervals = table.intervals or ("",)
-    values = table.values if table.intervals else table.values[None]
-    for i, interval in enumerate(intervals):
-        for j, client in enumerate(table.rows):
-            for k, operation in enumerate(table.columns):
-                if values[i, j, k]:
-                    found[interval, client, operation] = float(values[i, j, k])
+    for i, interval in enumerate(feed.intervals or ("",)):
+        for j, client in enumerate(feed.clients):
+            for k, operation in enumerate(feed.operations):
+                if feed.counts[0, i, j, k]:
+                    found[interval, client, operation] = float(feed.counts[0, i, j, k])
     return found, feed.notes
 
 
@@ -626,8 +632,8 @@ def test_the_bias_of_etcd_is_corrected_and_gaps_are_named(
     assert "gaps in the window: tokyo (50% of the samples)" in notes
     assert "frankfurt" in table.destinations  # a missing pair, which --fill may take from the other
     counts = read_operations(server, PRESETS["etcd"], request)
-    assert counts.table.columns == ("strong_read", "single_group")
-    assert counts.table.values.tolist() == [[300, 20], [300, 20]]
+    assert counts.operations == ("strong_read", "single_group")
+    assert counts.counts.tolist() == [[[[300, 20], [300, 20]]]]
     raw = read_rtts(server, PRESETS["etcd"], PrometheusRequest(bias=1.0))
     assert raw.table.values[0, 0] == 240
 

@@ -14,17 +14,33 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import Switch, add_options, add_output
 from placement.cli.output import print_json, print_notes, print_page
-from placement.cli.prometheus_source import WORD, add_prometheus, read_prometheus, refuse_prometheus
 from placement.errors import Gathered, InputError, for_each, refused
 from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
-    from placement.io.assemble_instance import Demanded
+    from placement.analysis.data_quality import DataQuality, DoubtfulPair
+    from placement.io.demand_tables import DemandTable
     from placement.io.feeds.registry import RttReading
     from placement.model.operations import Operation
 
 _ROUND_TRIPS = ("near", "relay", "direct", "quorum")
 _UNITS = ("ms", "s", "us", "ns")
+
+WORD = "prometheus"
+"""First argument for a server in the place of files."""
+
+_PRESETS = ("etcd", "cockroachdb", "tidb", "cassandra", "blackbox", "custom")
+_OF_SERVER = {
+    "window": "window",
+    "at": "at",
+    "match": "match",
+    "region_label": "region",
+    "target_label": "target",
+    "bias": "bias",
+    "rtt_query": "rtt_query",
+    "ops_query": "ops_queries",
+}
+"""Option of a server -> field of the request."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -109,7 +125,25 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--force", "", "replace an existing instance"),
     )  # fmt: skip
     add_output(parser, plan=False)
-    add_prometheus(parser)
+    group = parser.add_argument_group("Prometheus (import prometheus URL …)")
+    group.add_argument(
+        "--preset", metavar="NAME", choices=_PRESETS,
+        help=f"system whose metrics the server has: {', '.join(_PRESETS)}",
+    )  # fmt: skip
+    add_options(group,
+        Switch("--window", "DURATION", "time before --at (default 1d)"),
+        Switch("--at", "TIME", "end of the window, RFC 3339 (default: now)"),
+        Switch("--match", "LABEL=VALUE", "only series with this label; also =~ with a regular "
+            "expression; may be repeated", several=True),
+        Switch("--region-label", "LABEL", "label with the region (default region)"),
+        Switch("--target-label", "LABEL", "label with the far end of a probe (default "
+            "instance; of --rtt-query: target)"),
+        Switch("--bias", "F", "known ratio of the metric to the RTT (default: of the preset, "
+            "1.5 for etcd)", types.number(above=True)),
+        Switch("--rtt-query", "PROMQL", "RTTs in seconds, with the labels of region and target"),
+        Switch("--ops-query", "OPERATION=PROMQL", "operations in the window with the label of "
+            "the region; may be repeated", several=True),
+    )  # fmt: skip
     parser.needs(count_columns="counts")
     parser.set_defaults(run=run)
 
@@ -117,7 +151,6 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, check, write."""
     from placement.analysis.data_quality import data_quality
-    from placement.cli.data_quality_text import quality_document, quality_lines
     from placement.io.assemble_instance import (
         assemble,
         check_names,
@@ -133,40 +166,37 @@ def run(args: argparse.Namespace) -> int:
     check_folder(args.output, force=args.force)
     if args.distributions is not None:
         check_file(args.distributions, force=args.force)
-    if args.rtt[0] != WORD:
-        refuse_prometheus(args)
+    served, gathered = args.rtt[0] == WORD, Gathered()  # the errors of all files are told at once
+    for option in () if served else ("preset", *_OF_SERVER):
+        if (value := vars(args)[option]) is not None:
+            words, field = "an option for placement import prometheus only", f"--{option}"
+            expected = "placement import prometheus URL --preset NAME"
+            raise InputError(words, field=field.replace("_", "-"), value=value, expected=expected)
     names = types.read_named_texts(_parts(args.site_of), "--site-of", "HOST=SITE")
-    maps = [text for text in args.operation if ":" not in text]
     own = tuple(_operation(text) for text in args.operation if ":" in text)
     said: list[str] = []
-    counts: Demanded | None = None
-    client_reading = None
-    gathered = Gathered()  # the errors of all files are told at once
-    if args.rtt[0] != WORD:
-        with gathered.part():
-            check_one_demand(args.counts, args.mix)
-    reading = None
+    counts: DemandTable | None = None
+    reading = client_reading = sites = None
     with gathered.part():
-        if args.rtt[0] == WORD:
+        if not served:
+            check_one_demand(args.counts, args.mix)
+    with gathered.part(), gathered.cells():
+        if served:
             reading, counts = _served(args, names, said)
         else:
             reading = _rtts(args.rtt, args, names, said, between=True)
         if args.distributions is not None and reading.distributions is None:
-            raise InputError(
-                "no distributions in the RTTs", source=reading.table.source,
-                field="--distributions", value=args.distributions,
-                expected="samples, histograms or percentiles of every pair",
-            )  # fmt: skip
-    if args.client_rtt is not None:
-        with gathered.part():
+            words, expected = "no distributions in the RTTs", "samples, histograms or percentiles"
+            place, expected = reading.table.source, f"{expected} of every pair"
+            raise refused(place, "--distributions", words, args.distributions, expected)
+    with gathered.part(), gathered.cells():
+        if args.client_rtt is not None:
             client_reading = _rtts([args.client_rtt], args, {}, said, between=False)
-    if args.counts is not None:
-        with gathered.part():
-            counts = _demand(args, maps, names)
-    sites = None
-    if args.sites is not None:
-        with gathered.part():
-            sites = read_site_table(args.sites)
+    with gathered.part(), gathered.cells():
+        if args.counts is not None:
+            counts = _demand(args, names)
+    with gathered.part():
+        sites = None if args.sites is None else read_site_table(args.sites)
     tables = [None if one is None else one.table for one in (reading, client_reading)]
     if args.client_rtt is None or client_reading is not None:
         with gathered.part():
@@ -202,28 +232,44 @@ def run(args: argparse.Namespace) -> int:
                 "intervals": len(instance.intervals),
                 "provenance": list(instance.provenance),
                 "notes": said,
-                "quality": quality_document(quality, missing),
+                "quality": _quality_document(quality, missing),
             }
         )
     else:
         print_page(instance_text(instance))
-        print_page("\n" + "\n".join(map(escape, (*said, *quality_lines(quality, missing)))))
+        print_page("\n" + "\n".join(map(escape, (*said, *_quality_lines(quality, missing)))))
         print_page(f"\nWritten to {manifest}")
     return exits.FOUND
 
 
 def _served(
     args: argparse.Namespace, names: Mapping[str, str], said: list[str]
-) -> tuple[RttReading, Demanded | None]:
-    """Read a Prometheus server, and add lines about it to `said`."""
+) -> tuple[RttReading, DemandTable | None]:
+    """Read a Prometheus server, and its demand unless another is given; add lines to `said`."""
+    from placement.prometheus import metrics_server as prometheus
+
     for option, value in (("--columns", args.columns), ("--unit", args.unit)):
         if value is not None:
-            raise InputError(
-                "an option for files only", field=option, value=value, expected="files"
-            )
-    reading, counts = read_prometheus(args, names)
+            words = "an option for files only"
+            raise InputError(words, field=option, value=value, expected="files")
+    if len(args.rtt) != 2:
+        expected = "placement import prometheus http://HOST:PORT --preset NAME"
+        raise InputError("one URL is required", field=WORD, value=args.rtt[1:], expected=expected)
+    if args.preset is None:
+        raise InputError("whose metrics", field="--preset", expected=" or ".join(_PRESETS))
+    told = {field: vars(args)[option] for option, field in _OF_SERVER.items()}
+    given = {field: value for field, value in told.items() if value is not None}
+    if "target" in given:
+        prometheus.label_name(given["target"], "--target-label")
+    if "ops_queries" in given:
+        queries = types.read_named_texts(args.ops_query, "--ops-query", "OPERATION=PROMQL")
+        given["ops_queries"] = queries
+    request = prometheus.PrometheusRequest(**given, sites=names)
+    server, preset = prometheus.PrometheusServer(args.rtt[1]), prometheus.PRESETS[args.preset]
+    reading, counts = prometheus.read_rtts(server, preset, request), None
     said.append(f"{WORD}: " + "; ".join(reading.notes))
-    if counts is not None:
+    if args.counts is None and args.mix is None:
+        counts = prometheus.read_operations(server, preset, request)
         said.append(f"{WORD}: " + "; ".join(counts.notes))
     return dataclasses.replace(reading, table=reading.table.scaled(args.scale)), counts
 
@@ -290,20 +336,21 @@ def _asked_unit(reading: RttReading) -> float:
     return UNITS[answer]
 
 
-def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str]) -> Demanded:
+def _demand(args: argparse.Namespace, names: Mapping[str, str]) -> DemandTable:
     """Read demand, and print a line about the file."""
-    from placement.io.assemble_instance import counts_of, read_counts
+    from placement.io.assemble_instance import check_one_database
+    from placement.io.demand_tables import read_demand
     from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
     from placement.io.feeds.headers import DEMAND_ROLES
 
     columns = _columns(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")
     form = "NAME=OPERATION, or NAME:near=1,relay=0.3"
-    operations = types.read_named_texts(_parts(maps), "--operation", form)
+    maps = _parts(text for text in args.operation if ":" not in text)
+    operations = types.read_named_texts(maps, "--operation", form)
     request = DemandRequest(columns, operations, names, args.decimal)
-    if is_standard(args.counts, request):
-        counts = read_counts(args.counts)
-    else:
-        counts = counts_of(read_demand_feed(args.counts, request))
+    standard = is_standard(args.counts, request)
+    counts = read_demand(args.counts) if standard else read_demand_feed(args.counts, request)
+    check_one_database(counts)
     print_notes(args.counts, counts.notes)
     return counts
 
@@ -328,3 +375,59 @@ def _operation(argument: str) -> Operation:
     )
     near, relay, direct, quorum = (trips.get(key, 0.0) for key in _ROUND_TRIPS)
     return Operation(name.strip(), near, relay, direct, quorum)
+
+
+# --- quality of the RTTs ---------------------------------------------------------------------
+
+_Missing = tuple[tuple[str, str], ...]
+
+
+def _quality_lines(quality: DataQuality, missing: _Missing) -> list[str]:
+    """Return lines about missing and inconsistent RTTs; one line if there are none."""
+    lines = []
+    if missing:
+        first, several = f"{missing[0][0]} → {missing[0][1]}", "s" * (len(missing) != 1)
+        lines.append(f"{len(missing)} pair{several} missing and filled in, such as {first}")
+    for pairs, words in (
+        (quality.asymmetric, "asymmetric"),
+        (quality.detours, "slower than a detour"),
+        (quality.faster_than_light, "faster than light"),
+    ):
+        for one in pairs[:1]:
+            ends = f"{one.source} → {one.destination}"
+            told = f"{one.rtt:g} ms, {one.reason} {one.against:.4g} ms"
+            lines.append(f"{len(pairs)} {words}, such as {ends} ({told})")
+    if quality.zero:
+        start, end = quality.zero[0]
+        words = "one building, or below the resolution of the tool"
+        lines.append(f"{len(quality.zero)} of 0 ms, such as {start} → {end} ({words})")
+    if not lines:
+        lines = ["no pair is missing, asymmetric or slower than a detour"]
+        if quality.located:
+            lines[0] += ", none is faster than light"
+    if not quality.located:
+        lines.append("no coordinates, so that light was not compared")
+    said = [f"Quality of {quality.pairs} RTTs between sites: " + "; ".join(lines)]
+    if missing or quality.doubtful:
+        said.append("placement explain PLAN --doubt 20 shows whether these pairs matter")
+    return said
+
+
+def _quality_document(quality: DataQuality, missing: _Missing) -> dict[str, object]:
+    """Return all findings for JSON."""
+
+    def rows(pairs: tuple[DoubtfulPair, ...]) -> list[dict[str, object]]:
+        return [
+            {"source": p.source, "destination": p.destination, "rtt_ms": p.rtt, "than": p.reason,
+             "than_ms": p.against}
+            for p in pairs
+        ]  # fmt: skip
+
+    return {
+        "pairs": quality.pairs,
+        "missing": [list(pair) for pair in missing],
+        "zero": [list(pair) for pair in quality.zero],
+        "asymmetric": rows(quality.asymmetric),
+        "detours": rows(quality.detours),
+        "faster_than_light": rows(quality.faster_than_light) if quality.located else None,
+    }

@@ -11,6 +11,7 @@ Rows of the same interval, client and operation are added up.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import re
 from collections import defaultdict
@@ -166,6 +167,7 @@ def _counts(
     values = for_each(
         lambda i: 0.0 if gone[i] else quantity_cell(clean.cells[i], table.at(i), name, _COUNT),
         range(len(gone)),
+        math.nan,
     )
     notes = [*clean.notes, *(["values are rates"] if clean.per_second else [])]
     if any(gone):

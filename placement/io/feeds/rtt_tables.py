@@ -559,7 +559,7 @@ def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = Fa
     means = {}
     for pair, curve in bars.items():
         total = math.fsum(curve[1])
-        if not total > 0:
+        if total <= 0:
             words = f"a histogram without weight: {pair[0]} → {pair[1]}"
             raise refused(table.source, roles.weight, words, 0.0, "a weight > 0")
         means[pair] = math.fsum(v * w for v, w in zip(*curve, strict=True)) / total

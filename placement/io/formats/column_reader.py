@@ -192,7 +192,7 @@ class ColumnTable:
             return quantity_cell(cell, self.at(row), table.columns[place], expected)
 
         every = ((row, place) for row in range(len(table.rows)) for place in places)
-        return np.array(for_each(value, every)).reshape(-1, len(places))
+        return np.array(for_each(value, every, math.nan)).reshape(-1, len(places))
 
     def _codes(self, column: str) -> tuple[IntArray, list[tuple[Cell, int]]]:
         """Number of each row's cell, and each distinct cell with its first row."""

@@ -371,7 +371,9 @@ class Document:
 
     def refuse(self, key: str, message: str, expected: str = "") -> InputError:
         """Return the error for a key whose value is no good."""
-        return refused(self.source, self.key(key), message, self.values.get(key), expected)
+        given = {"value": self.values[key]} if key in self.values else {}
+        field = self.key(key)
+        return InputError(message, source=self.source, field=field, expected=expected, **given)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse unknown keys, which are most often typing mistakes."""
@@ -512,10 +514,13 @@ class Document:
             Document(self.source, f"{self.key(key)}[{i}]", item) for i, item in enumerate(value)
         )
 
-    def check_format(self, expected: str, version: int) -> None:
-        """Refuse files of another kind or of a later version."""
+    def check_format(self, expected: str, version: int, what: str = "") -> None:
+        """Refuse files of another kind or of a later version; `what` says the kind in words."""
         if self.values.get("format") != expected:
-            raise self.refuse("format", "a file of another kind", repr(expected))
+            words = "a file of another kind" if self.has("format") else "the file names no format"
+            raise self.refuse(
+                "format", words, f"{what} (format {expected!r})" if what else repr(expected)
+            )
         found = self.whole("version")
         if found > version or found < 1:
             raise self.refuse("version", "a version this release cannot read", f"1 to {version}")

@@ -107,8 +107,13 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
         When the file exists and `force` is false, the folder does not exist, or the path is one of
         a folder, a block device or a socket. Nothing is written then.
     """
-    with writing(path, force=force) as sink:
-        sink.write(data)
+    target = check_file(path, force=force)
+    with _blaming(path):
+        if _is_stream(target):
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+            _sync_folder(target.parent)
     return Path(path)
 
 
