@@ -399,8 +399,6 @@ STRANGE_FILES = [
      "nowhere.json: no such file"),
     (("solve", "world", "--replicas", 2, "--prices", 3, "--from", "object.json"),
      "object.json: format: a file of another kind"),
-    (("check", "object.json"),
-     "object.json: format: the file names no format: expected a plan, as placement solve -o"),
     (("report", "list.json"), "list.json: nothing to report on: expected a plan"),
     (("import", "rtt.csv"), "counts: no demand is given: expected either a table of counts"),
     (("solve", "world", "--replicas", -2),

@@ -248,6 +248,7 @@ FORGED: list[tuple[str, Any, str]] = [
     ("method", None, "method: missing key"),
     ("version", 99, "version: a version this release cannot read: got 99, expected 1 to 2"),
     ("format", "poem", "format: a file of another kind: got 'poem'"),
+    ("format", None, "format: the file names no format: expected a plan, as placement solve -o"),
     ("problem", {"replicas": 3, "voters": 4}, "voters: more voters than replicas: got 4"),
     ("problem", {"replicas": "x", "voters": 3}, "problem.replicas: not a whole number: got 'x'"),
     (

@@ -371,7 +371,7 @@ class Document:
 
     def refuse(self, key: str, message: str, expected: str = "") -> InputError:
         """Return the error for a key whose value is no good."""
-        given = {"value": self.values[key]} if key in self.values else {}
+        given = {"value": self.values[key]} if self.has(key) else {}
         field = self.key(key)
         return InputError(message, source=self.source, field=field, expected=expected, **given)
 
