@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35880,
     "heuristics": 6040,
     "benchmarks": 13517,
-    "tests": 50382,
+    "tests": 50381,
 }
 
 ROOMS = {
