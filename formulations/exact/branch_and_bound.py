@@ -389,32 +389,37 @@ class _BranchAndBound:
         """Bound leaders by multipliers that they share, of one leader after another.
 
         The next one is the open leader of the least bound, with a descent until several of these
-        found no better replicas. Once shared multipliers close few of the others, each of these
-        gets its own steps.
+        found no better replicas. Once shared multipliers have closed few of the others several
+        times, each of these gets its own steps, from the multipliers that bound it best.
         """
         state, core = self.state, self.core
         reference = min(state.multipliers.own, key=lambda one: state.bounds[one])
         left, descents = np.array(leaders, dtype=np.int32), tuning.FULL_DESCENTS
+        best: dict[int, ReferenceLeader] = {}
+        failed = 0
         while True:
             shared = ReferenceLeader.of(core, reference, state.multipliers[reference])
             bounds = self.kernel.shared_bounds(shared, left, core.waits[left], self.seconds())
             state.check()
             closed = bounds >= self.kernel.counters().cutoff
             for leader, bound in zip(left.tolist(), bounds.tolist(), strict=True):
+                if leader not in best or bound > state.bounds[leader]:
+                    best[leader] = shared
                 state.raise_bound(leader, bound)
             for leader, bound in zip(left[closed].tolist(), bounds[closed].tolist(), strict=True):
                 state.multipliers.share(leader, shared)
                 state.proven[leader], state.proofs[leader] = bound, np.zeros(0)
             state.report_progress()
             few = np.count_nonzero(closed) < tuning.SHARED_CLOSED * len(left)
+            failed = failed + 1 if few else 0
             left = left[~closed]
             if not len(left):
                 return
             known = np.array([state.bounds[one] for one in left.tolist()])
             order = np.argsort(known, kind="stable")
             left, known = left[order], known[order]
-            end = len(left) if few else 1
-            u = np.array([shared.under(core, one) for one in left[:end].tolist()])
+            end = len(left) if failed == tuning.SHARED_TRIES else 1
+            u = np.array([best[one].under(core, one) for one in left[:end].tolist()])
             before = state.incumbent()
             self.bound_in_order(left[:end].tolist(), u, [True] * end, known[:end], descents)
             found = state.incumbent() < before

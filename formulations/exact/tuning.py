@@ -20,6 +20,8 @@ SHARED_LEADERS = 300
 """Leaders from which multipliers that all of them share pay [exact.scale]."""
 SHARED_CLOSED = 0.03
 """Share of the open leaders that shared multipliers have to close, to try others [exact.scale]."""
+SHARED_TRIES = 2
+"""Leaders in a row whose multipliers close fewer; then each has its own steps [exact.scale]."""
 SCAN_WORK = 3e8
 """Most work of the steps for one leader; larger problems get fewer steps [1000 x 5000]."""
 CHUNK_WORK = 2e7

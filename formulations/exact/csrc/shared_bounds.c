@@ -13,6 +13,16 @@
 #include "kernel.h"
 
 #define MOST_INTERVALS 256 /* intervals of t */
+#define MOST_CUT 64        /* clients of a leader whose multipliers are cut in the pass over all leaders ... */
+#define CUT_SHARE 0.98     /* ... fewer, where they have this share of all that is cut */
+#define CUT_NEAR 0.98      /* share of the cutoff from which those of all clients are */
+
+/* Clients whose multipliers are more than they cost at the leader, and none to the end of a block of PAD. */
+typedef struct {
+    int count, client[MOST_CUT];
+    double u[MOST_CUT], cut[MOST_CUT]; /* their multipliers before and after the cut */
+    double doubt;              /* what rounding changes of a sum over them */
+} cut_list;
 
 /* Clients by the site that serves them, in one block of memory. */
 typedef struct {
@@ -20,13 +30,14 @@ typedef struct {
     int *site, *start;         /* groups, groups + 1 */
     int *client;               /* clients, group by group */
     double *near, *relay, *u;  /* A, B, u of these */
-    double *weight;            /* groups: sum of B */
     double *moved;             /* groups x listed: d(s, l) - d(s, k) */
     double *away;              /* listed: t of a site and a group */
     double *to;                /* listed: d(j, l) of a site */
     double slope[MOST_INTERVALS], level[MOST_INTERVALS]; /* sums of B and of u - A d over the breaks of each interval of t */
     double value[MOST_INTERVALS + 1]; /* F at the ends of the intervals */
     double *rho;               /* ROWS x listed: of some sites */
+    cut_list *cuts;            /* listed: the clients that are cut most */
+    double *near_cost;         /* clients: A d(c, j) of a site */
     const double *given;       /* clients: u */
     double *cut;               /* padded: u of a leader */
     int *group;                /* clients: place of the serving site */
@@ -59,11 +70,12 @@ static size_t lay_out(shared_work *w, char *at, const problem *p, size_t groups,
     w->near = part_of(&at, clients * 8);
     w->relay = part_of(&at, clients * 8);
     w->u = part_of(&at, clients * 8);
-    w->weight = part_of(&at, groups * 8);
     w->moved = part_of(&at, groups * listed * 8);
     w->away = part_of(&at, listed * 8);
     w->to = part_of(&at, (listed + groups) * 8);
     w->rho = part_of(&at, ROWS * listed * 8);
+    w->cuts = part_of(&at, listed * sizeof(cut_list));
+    w->near_cost = part_of(&at, clients * 8);
     return (size_t)(at - begin);
 }
 
@@ -93,7 +105,7 @@ static void group_clients(const context *x, shared_work *w, const int *set, int 
     int at = 0;
     w->groups = 0;
     for (int i = 0; i < count; i++) {
-        double *moved = w->moved + (size_t)w->groups * (size_t)w->listed, weight = 0.0;
+        double *moved = w->moved + (size_t)w->groups * (size_t)w->listed;
         w->start[w->groups] = at;
         for (int c = 0; c < p->clients; c++)
             if (serving[c] == set[i]) {
@@ -102,13 +114,11 @@ static void group_clients(const context *x, shared_work *w, const int *set, int 
                 w->near[at] = p->near_weight[c];
                 w->relay[at] = p->relay_weight[c];
                 w->u[at++] = u[c];
-                weight += p->relay_weight[c];
             }
         if (at == w->start[w->groups])
             continue;
         for (int k = 0; k < w->listed; k++)
             moved[k] = relay_to(p, set[i], leader[k]) - relay_to(p, set[i], reference);
-        w->weight[w->groups] = weight;
         w->site[w->groups++] = set[i];
     }
     w->start[w->groups] = at;
@@ -190,6 +200,71 @@ static double add_group(const problem *p, shared_work *w, int group, int site, d
     return size;
 }
 
+/* Cut the multipliers of a leader to the cost at the leader, which always serves; `excess` (clients) is what that takes away,
+ * with a minus. Returns the sum of the multipliers. */
+static double cut_multipliers(const problem *p, shared_work *w, int k, int leader, double *excess)
+{
+    const double *rtt = p->rtt + (size_t)leader * (size_t)p->padded;
+    for (int c = 0; c < p->clients; c++) {
+        double moved = w->moved[(size_t)w->group[c] * (size_t)w->listed + (size_t)k];
+        double fixed = p->near_weight[c] * rtt[c], v = w->given[c] + p->relay_weight[c] * moved;
+        v = v > 0.0 ? v : 0.0;
+        w->cut[c] = v < fixed ? v : fixed;
+        excess[c] = w->cut[c] - v;
+    }
+    return sum_of(w->cut, p->padded);
+}
+
+/* List the clients of each leader that are cut most. */
+static void list_cuts(context *x, shared_work *w, const int *leader)
+{
+    int chosen[MOST_CUT];
+    double *excess = x->scratch.u;
+    for (int k = 0; k < w->listed; k++) {
+        cut_list *list = &w->cuts[k];
+        double size = 0.0, left = 0.0;
+        x->memory.served[leader[k]] = cut_multipliers(&x->p, w, k, leader[k], excess);
+        int found = smallest(excess, x->p.clients, MOST_CUT, chosen), count = 0;
+        for (int c = 0; c < x->p.clients; c++)
+            left += excess[c];
+        memset(list, 0, sizeof *list);
+        for (double enough = (1.0 - CUT_SHARE) * left; count < found && left < enough; count++) {
+            int c = chosen[count];
+            list->client[count] = c;
+            list->u[count] = w->cut[c] - excess[c];
+            list->cut[count] = w->cut[c];
+            size += list->u[count];
+            left -= excess[c];
+        }
+        list->count = (count + PAD - 1) / PAD * PAD;
+        list->doubt = 8.0 * UNIT_ROUNDOFF * (count + 4.0) * size;
+    }
+}
+
+/* Return what the cut of the listed clients adds to rho of a site with these costs A d(c, j), at d(j, leader) = `to`. */
+VECTORISED static double gain_of_cuts(const cut_list *list, const double *near_cost, const double *relay, double to)
+{
+    double sum[PAD] = {0};
+    for (int i = 0; i < list->count; i += PAD)
+        for (int k = 0; k < PAD; k++) {
+            int c = list->client[i + k];
+            double cost = near_cost[c] + relay[c] * to, u = list->u[i + k], cut = list->cut[i + k];
+            cost = cost > cut ? cost : cut;
+            double more = u - cost;
+            sum[k] += more > 0.0 ? more : 0.0;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* Add to rho of a site, under every leader, what the cut of the listed clients adds at least. */
+static void add_cuts(const problem *p, const shared_work *w, double *rho)
+{
+    for (int k = 0; k < w->listed; k++) {
+        double more = gain_of_cuts(&w->cuts[k], w->near_cost, p->relay_weight, w->to[k]) - w->cuts[k].doubt;
+        rho[k] += more > 0.0 ? more : 0.0;
+    }
+}
+
 /* The sum of rho of the cheapest sites beside the leader, `low` to `high` of them; BIG: there are too few. */
 static double cheapest_sites(context *x, const double *rho, int leader, int low, int high)
 {
@@ -218,19 +293,16 @@ static void evaluate_site(context *x, shared_work *w, int leader, int site)
     x->effort.work += 0.3 * p->padded;
 }
 
-/* The bound of a leader whose rho in memory are lower bounds: with its multipliers cut to the cost at the leader, where that
- * serves a client. What the inner minimum selects is evaluated until it selects nothing else: the others lower no bound. */
-static double bound_at_cut(context *x, shared_work *w, int leader, const double *moved)
+/* The bound of a leader whose rho in memory are lower bounds, with all multipliers cut where that may close it. What the inner
+ * minimum selects is evaluated until it selects nothing else: the others lower no bound. */
+static double bound_at_cut(context *x, shared_work *w, int k, int leader)
 {
     const problem *p = &x->p;
-    const double *rtt = p->rtt + (size_t)leader * (size_t)p->padded;
     int count, open, looks = 0, next[SITES_AT_ONCE];
-    for (int c = 0; c < p->clients; c++) {
-        double fixed = p->near_weight[c] * rtt[c], v = w->given[c] + p->relay_weight[c] * moved[w->group[c]];
-        v = v > 0.0 ? v : 0.0;
-        w->cut[c] = v < fixed ? v : fixed;
-    }
-    x->memory.served[leader] = sum_of(w->cut, p->padded);
+    double first = bound_from_memory(x, leader, &count);
+    if (first < CUT_NEAR * x->best.cutoff)
+        return first;
+    cut_multipliers(p, w, k, leader, x->scratch.u);
     memset(w->evaluated, 0, (size_t)p->sites);
     for (;;) {
         double bound = bound_from_memory(x, leader, &count), *key = x->inner.rho;
@@ -262,29 +334,23 @@ static double bound_at_cut(context *x, shared_work *w, int leader, const double 
 }
 
 /* Bound a leader whose rho is in memory: by the least wait of any votes and the cheapest sites, or better where that is not
- * enough. `total` is the sum of the multipliers of the reference. */
-static double bound_of_leader(context *x, shared_work *w, int k, int leader, double total, double wait)
+ * enough. */
+static double bound_of_leader(context *x, shared_work *w, int k, int leader, double wait)
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites;
-    double *moved = w->to, *rho = x->memory.rho + (size_t)leader * S, magnitude = total;
+    double *rho = x->memory.rho + (size_t)leader * S, served = x->memory.served[leader];
     double price = p->price ? p->price[(size_t)leader * S + (size_t)leader] : 0.0;
-    for (int g = 0; g < w->groups; g++) {
-        moved[g] = w->moved[(size_t)g * (size_t)w->listed + (size_t)k];
-        total += w->weight[g] * moved[g];
-        magnitude += w->weight[g] * fabs(moved[g]);
-    }
     int low = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - 1, high = p->replicas_max - 1;
     double least = cheapest_sites(x, rho, leader, low, high);
     x->memory.stored[leader] = 1;
-    x->memory.served[leader] = total + rho[leader] - price;
     x->effort.evaluations++;
     if (least >= BIG)
         return BIG;
-    double bound = p->direct[leader] + total + rho[leader] + least + wait;
-    magnitude += p->direct[leader] + wait + fabs(rho[leader]) + fabs(least);
+    double magnitude = p->direct[leader] + served + price + wait + fabs(least);
+    double bound = p->direct[leader] + served + price + least + wait;
     bound -= 4.0 * UNIT_ROUNDOFF * (p->clients + p->sites + 24.0) * magnitude;
-    return bound >= x->best.cutoff ? bound : bound_at_cut(x, w, leader, moved);
+    return bound >= x->best.cutoff ? bound : bound_at_cut(x, w, k, leader);
 }
 
 /* Bound leaders, none of them -1, by the multipliers `u` (clients) of another one, `reference`: u is cut to what they are at
@@ -296,7 +362,7 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
     const problem *p = &x->p;
     size_t S = (size_t)p->sites;
     int *set = x->scratch.sites + p->sites, size, chosen;
-    double error, total;
+    double error;
     costs_for_leader(x, reference);
     open_root(x, u, 0);
     if (x->control.out_of_memory)
@@ -304,7 +370,6 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
     tree_node *f = &x->tree.stack[0];
     evaluate_bound(x, f, f->u, 0, &chosen, &error);
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-    total = sum_of(f->u, p->padded);
     size = f->in_count;
     memcpy(set, f->in_site, (size_t)size * sizeof(int));
     for (int i = 0; i < chosen; i++)
@@ -321,6 +386,7 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
     w.given = u;
     memset(w.cut, 0, (size_t)p->padded * sizeof(double));
     group_clients(x, &w, set, size, serving, u, reference, leader);
+    list_cuts(x, &w, leader);
     for (size_t first = 0; first < S && !must_pause(x); first += ROWS) {
         size_t rows = S - first < ROWS ? S - first : ROWS;
         memset(w.rho, 0, ROWS * (size_t)count * sizeof(double));
@@ -330,6 +396,10 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
                 w.to[k] = relay_to(p, (int)(first + r), leader[k]);
             for (int g = 0; g < w.groups && p->may_hold[first + r]; g++)
                 slack[r] += add_group(p, &w, g, (int)(first + r), w.rho + r * (size_t)count);
+            for (int c = 0; c < p->clients; c++)
+                w.near_cost[c] = p->near_weight[c] * p->rtt[(first + r) * (size_t)p->padded + (size_t)c];
+            if (p->may_hold[first + r])
+                add_cuts(p, &w, w.rho + r * (size_t)count);
             slack[r] *= 4.0 * UNIT_ROUNDOFF * (p->clients + MOST_INTERVALS);
         }
         for (size_t k = 0; k < (size_t)count; k++) {
@@ -342,7 +412,7 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
     }
     int done = x->control.paused ? 0 : count;
     for (int k = 0; k < done; k++)
-        bounds[k] = bound_of_leader(x, &w, k, leader[k], total, wait[k]);
+        bounds[k] = bound_of_leader(x, &w, k, leader[k], wait[k]);
     free(memory);
     return done;
 }
