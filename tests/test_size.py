@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 80504,
-    "formulations": 35880,
+    "formulations": 35957,
     "heuristics": 6040,
     "benchmarks": 13517,
     "tests": 50381,
