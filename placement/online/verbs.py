@@ -10,7 +10,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
@@ -87,25 +87,6 @@ def _add_question(parser: argparse.ArgumentParser, *, reads: bool = False) -> No
         ask(parser, "method", only=("seed",), helps={"seed": "seed of random draws"})
     add_progress(group)
     add_table_output(parser, plot=False)
-
-
-def _add_values(
-    parser: argparse.ArgumentParser,
-    title: str,
-    *options: tuple[str, Callable[[str], object], object, str, str],
-) -> argparse._ArgumentGroup:
-    """Add a group of options with one value each: option, type, default, name of the value, help.
-
-    The help names the default unless it is infinite. The group is returned for other options.
-    """
-    group = parser.add_argument_group(title)
-    for option, kind, default, metavar, text in options:
-        shown = f"{default:g}" if isinstance(default, float) else default
-        group.add_argument(
-            option, type=kind, default=default, metavar=metavar,
-            help=text if default == math.inf else f"{text} (default {shown})",
-        )  # fmt: skip
-    return group
 
 
 @dataclass(frozen=True)
@@ -195,8 +176,8 @@ def _add_gaps(rows: Rows, bound: float) -> None:
     for row in rows:
         mean = row.get("mean_latency")
         if isinstance(mean, float) and not math.isnan(bound):
-            row["gap"] = 1 - bound / mean if mean else 0.0
-            row["gap_percent"] = 100 * (1 - bound / mean) if mean else 0.0
+            gap = 1 - bound / mean if mean else 0.0
+            row |= {"gap": gap, "gap_percent": 100 * gap}
 
 
 # Replica selection
@@ -211,30 +192,32 @@ def _add_selection(parts: Subparsers) -> None:
         "mean latency of every rule.",
     )
     _add_question(parser)
-    group = _add_values(
-        parser,
-        "servers",
-        ("--servers", types.whole(1, 1000), 3, "N", "servers at each replica site"),
-        ("--slots", types.whole(1, 1000), 4, "N", "reads that a server serves at a time"),
-        ("--service", types.number(above=True), 4.0, "MS", "mean service time of a slow server"),
-        ("--fluctuation", types.number(1, 1000), 3.0, "D",
-         "speed of a fast server, as a multiple of a slow one"),
-        ("--epoch", types.number(above=True), 100.0, "MS", "time between two draws of the speeds"),
+    above = types.number(above=True)
+    add_options(parser.add_argument_group("servers"),
+        Switch("--servers", "N", "servers at each replica site (default 3)",
+            types.whole(1, 1000), 3),
+        Switch("--slots", "N", "reads that a server serves at a time (default 4)",
+            types.whole(1, 1000), 4),
+        Switch("--service", "MS", "mean service time of a slow server (default 4)", above, 4.0),
+        Switch("--fluctuation", "D", "speed of a fast server, as a multiple of a slow one "
+            "(default 3)", types.number(1, 1000), 3.0),
+        Switch("--epoch", "MS", "time between two draws of the speeds (default 100)", above, 100.0),
+        Switch("--slow-site", "SITE=X", "factor on the service times of a replica site "
+            "(repeatable)", several=True, default=()),
     )  # fmt: skip
-    group.add_argument(
-        "--slow-site", action="append", default=[], metavar="SITE=X",
-        help="factor on the service times of a replica site (repeatable)",
+    add_options(parser.add_argument_group("requests"),
+        Switch("--utilisation", "U", "reads over the mean capacity (default 0.7)", above, 0.7),
+        Switch("--requests", "N", "simulated requests (default 20000)",
+            types.whole(1, 10_000_000), 20_000),
+        Switch("--shadow", "P", "chance that a read goes to all replicas (default 0)",
+            types.fraction, 0.0),
+        Switch("--zipf", "A", "exponent of the popularity of key groups (default 0)",
+            types.number(), 0.0),
+        Switch("--records", "N", "largest record; sizes follow Zipf's law (default 1)",
+            types.whole(1, 100_000), 1),
+        Switch("--updates", "F", "part of the requests that update all replicas (default 0)",
+            types.fraction, 0.0),
     )  # fmt: skip
-    _add_values(
-        parser,
-        "requests",
-        ("--utilisation", types.number(above=True), 0.7, "U", "reads over the mean capacity"),
-        ("--requests", types.whole(1, 10_000_000), 20_000, "N", "simulated requests"),
-        ("--shadow", types.fraction, 0.0, "P", "chance that a read goes to all replicas"),
-        ("--zipf", types.number(), 0.0, "A", "exponent of the popularity of key groups"),
-        ("--records", types.whole(1, 100_000), 1, "N", "largest record; sizes follow Zipf's law"),
-        ("--updates", types.fraction, 0.0, "F", "part of the requests that update all replicas"),
-    )
     parser.set_defaults(compare=_compare_selection, run=run)
 
 
@@ -285,14 +268,11 @@ def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
 def _selection_figures(outcome: SelectionRun) -> Row:
     import numpy as np
 
-    reads, found = ~outcome.update, outcome.latencies()
+    reads, found = ~outcome.update, asdict(outcome.latencies())
     served = np.bincount(outcome.server[reads], minlength=outcome.sample.cluster.servers)
     return {
-        "mean_latency": found.mean,
-        "p50": found.p50,
-        "p95": found.p95,
-        "p99": found.p99,
-        "p999": found.p999,
+        "mean_latency": found.pop("mean"),
+        **{name: value for name, value in found.items() if name != "n"},
         "local_percent": 100 * float(outcome.at_nearest[reads].mean()),
         "busiest": float(served.max() / served.mean()),
         "hedged": outcome.hedged,
@@ -343,19 +323,15 @@ def _add_reads(parts: Subparsers) -> None:
         "gateway.",
     )
     _add_question(parser, reads=True)
-    group = _add_values(
-        parser,
-        "goal",
-        ("--latency-budget", types.number(), math.inf, "MS",
-         "mean latency from the gateway that least load may cost"),
-        ("--load-limit", types.number(), math.inf, "X",
-         "load of the busiest node that least latency may cost"),
-        ("--leader-cost", types.number(), 1.0, "R",
-         "load of a write at the leaseholder, in reads"),
-        ("--follower-cost", types.number(), 1.0, "R",
-         "load of a write at every other replica, in reads"),
-    )  # fmt: skip
-    add_options(group,
+    add_options(parser.add_argument_group("goal"),
+        Switch("--latency-budget", "MS", "mean latency from the gateway that least load may cost",
+            types.number(), math.inf),
+        Switch("--load-limit", "X", "load of the busiest node that least latency may cost",
+            types.number(), math.inf),
+        Switch("--leader-cost", "R", "load of a write at the leaseholder, in reads (default 1)",
+            types.number(), 1.0),
+        Switch("--follower-cost", "R", "load of a write at every other replica, in reads "
+            "(default 1)", types.number(), 1.0),
         Switch("--goal", "", "optimum whose routing is shown (default load: of the busiest "
             "node)", default="load", choices=("load", "latency")),
         Switch("--capacity", "SITE=X", "speed of the machine of a replica, relative to the "
@@ -498,23 +474,20 @@ def _add_dynamic(parts: Subparsers) -> None:
         "at the same number of copies.",
     )
     _add_question(parser)
-    group = _add_values(
-        parser,
-        "objects and copies",
-        ("--objects", types.whole(1, 1_000_000), 2000, "N", "objects"),
-        ("--copies", types.whole(1), 60, "K", "most dynamic copies at each site"),
-        ("--zipf", types.number(), 0.99, "A", "exponent of the popularity of objects"),
-        ("--common", types.fraction, 0.5, "F",
-         "part of the demand on objects that are hot at every site"),
-        ("--prefer-within", types.number(), 100.0, "MS",
-         "clients look for a copy at sites within this RTT"),
-        ("--write-cost", types.number(), 0.0, "W",
-         "cost of a write at each dynamic copy, as part of the RTT to it"),
-    )  # fmt: skip
-    group.add_argument(
-        "--sites", action="append", type=types.names, metavar="SITES",
-        help=f"sites that may hold dynamic copies (default: those that read most; with the "
-        f"replicas at most {_MOST_SITES})",
+    add_options(parser.add_argument_group("objects and copies"),
+        Switch("--objects", "N", "objects (default 2000)", types.whole(1, 1_000_000), 2000),
+        Switch("--copies", "K", "most dynamic copies at each site (default 60)",
+            types.whole(1), 60),
+        Switch("--zipf", "A", "exponent of the popularity of objects (default 0.99)",
+            types.number(), 0.99),
+        Switch("--common", "F", "part of the demand on objects that are hot at every site "
+            "(default 0.5)", types.fraction, 0.5),
+        Switch("--prefer-within", "MS", "clients look for a copy at sites within this RTT "
+            "(default 100)", types.number(), 100.0),
+        Switch("--write-cost", "W", "cost of a write at each dynamic copy, as part of the RTT "
+            "to it (default 0)", types.number(), 0.0),
+        Switch("--sites", "SITES", "sites that may hold dynamic copies (default: those that read "
+            f"most; with the replicas at most {_MOST_SITES})", types.names, several=True),
     )  # fmt: skip
     parser.set_defaults(compare=_compare_dynamic, run=run)
 
@@ -584,6 +557,8 @@ def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> Replicati
 
     from placement.model.read_write_counts import reads_and_writes
     from placement.online.dynamic import Geography, ReplicationProblem
+    from placement.online.dynamic.store_demand import Generators
+    from placement.online.simulation import spawn_streams, zipf
 
     instance, held = replicas.instance, replicas.sites.tolist()
     reads, writes = reads_and_writes(instance)
@@ -606,7 +581,11 @@ def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> Replicati
     home = table[:, sites].argmin(axis=1)
     read = np.bincount(home, weights=reads, minlength=len(sites))
     written = np.bincount(home, weights=writes, minlength=len(sites))
-    chance = _chances(args, len(sites))
+    rng = spawn_streams(args.seed, ("demand",))["demand"]
+    order = np.stack([rng.permutation(args.objects) for _ in sites])
+    common, popularity = rng.permutation(args.objects), zipf(args.objects, args.zipf)
+    each = Generators(np.arange(len(sites)), order, common, args.common, popularity)
+    chance = each.probabilities()  # of each object in the requests of each site
     rtt = site_rtt(instance, sites)
     static = np.zeros(chance.shape, dtype=bool)
     static[: len(held)] = True
@@ -620,17 +599,3 @@ def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> Replicati
         capacity,
         write_cost=np.outer(args.write_cost * rtt[: len(held)].min(axis=0), written @ chance),
     )
-
-
-def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
-    """Return the chance of each object in the requests of each site, shape (sites, objects)."""
-    import numpy as np
-
-    from placement.online.dynamic.store_demand import Generators
-    from placement.online.simulation import spawn_streams, zipf
-
-    rng = spawn_streams(args.seed, ("demand",))["demand"]
-    order = np.stack([rng.permutation(args.objects) for _ in range(sites)])
-    common = rng.permutation(args.objects)
-    popularity = zipf(args.objects, args.zipf)
-    return Generators(np.arange(sites), order, common, args.common, popularity).probabilities()

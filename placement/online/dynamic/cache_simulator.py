@@ -85,9 +85,16 @@ def simulate_caches(
     rtt = world.geography.rtt
     problem = world.problem(0)
     static, static_rtt = problem.static, problem.static_rtt
-    closest = np.where(static[None], rtt[:, :, None], np.inf).argmin(axis=1)
+    closest = problem.closest_static
     holder = world.ring.holders(world.keys)
-    caches = _caches(world, make, k)
+    per_site = np.bincount(world.ring.site, minlength=world.geography.count)
+    if make is not None and (k % per_site).any():
+        raise InputError(
+            "cannot be spread evenly over the nodes of a site", field="k", value=k,
+            expected=f"a multiple of {int(per_site[0])}",
+        )  # fmt: skip
+    rooms = (k // per_site[world.ring.site]).tolist()
+    caches = None if make is None else [make(room) for room in rooms]
     log = TickLog()
     hits = misses = 0
     evicting = workload.write_keys == "read"
@@ -119,9 +126,8 @@ def simulate_caches(
             misses += int((asked & ~found).sum())
         writes = write_rtt(rtt, closest, static, home[tick.write], tick.key[tick.write], forwarding)
         log.add(tick.start, latency[~tick.write], writes)
-    time, read_ms, write_ms = log.columns()
     share = hits / (hits + misses) if hits + misses else float("nan")
-    return CacheTrace(time, read_ms, write_ms, share, log.reads())
+    return CacheTrace(*(*log.columns(), share, log.reads()))
 
 
 class _Recorder:
@@ -154,19 +160,3 @@ def accesses(world: HotSetWorld, workload: RequestWorkload, seed: int) -> list[I
     per_site = np.bincount(world.ring.site, minlength=world.geography.count)
     simulate_caches(world, workload, make, int(np.lcm.reduce(per_site)), seed)
     return [np.array(recorder.events, dtype=np.intp) for recorder in recorders]
-
-
-def _caches(world: HotSetWorld, make: Callable[[int], Cache] | None, k: int) -> list[Cache] | None:
-    if make is None:
-        return None
-    nodes = len(world.ring.site)
-    per_site = np.bincount(world.ring.site, minlength=world.geography.count)
-    rooms = [k // int(per_site[site]) for site in world.ring.site]
-    if any(
-        room * int(per_site[site]) != k for room, site in zip(rooms, world.ring.site, strict=True)
-    ):
-        raise InputError(
-            "cannot be spread evenly over the nodes of a site", field="k", value=k,
-            expected=f"a multiple of {int(per_site[0])}",
-        )  # fmt: skip
-    return [make(rooms[node]) for node in range(nodes)]

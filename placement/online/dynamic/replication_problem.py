@@ -15,6 +15,7 @@ from placement.errors import InputError, SolverError
 from placement.support.checks import (
     BoolArray,
     FloatArray,
+    IntArray,
     elements,
     instance_of,
     nonnegative,
@@ -276,13 +277,16 @@ class ReplicationProblem:
         return float(self.reads.sum())
 
     @cached_property
+    def closest_static(self) -> IntArray:
+        """Site of the static copy closest to site i of o, shape (sites, objects); ties by index."""
+        order = np.argsort(self.geography.rtt, axis=1, kind="stable")
+        held = self.static[order]  # (sites, rank, objects)
+        return np.take_along_axis(order, held.argmax(axis=1), axis=1)
+
+    @cached_property
     def static_rtt(self) -> FloatArray:
         """RTT in ms from site i to the closest static copy of o, shape (sites, objects)."""
-        result = np.full(self.static.shape, np.inf)
-        for j in range(self.sites):
-            here = np.where(self.static[j], 0.0, np.inf)
-            np.minimum(result, self.geography.rtt[:, j, None] + here, out=result)
-        return read_only(result)
+        return read_only(np.take_along_axis(self.geography.rtt, self.closest_static, axis=1))
 
     @cached_property
     def none(self) -> BoolArray:

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
-from placement.online.dynamic.replication_problem import Geography
 from placement.online.dynamic.store_demand import (
     Generators,
     HotSetWorld,
@@ -429,7 +428,7 @@ class _ReplicationRun:
         problem = world.problem(settings.k)
         self._rtt = world.geography.rtt
         self._static = problem.static
-        self._closest = _closest_static(world.geography, self._static)
+        self._closest = problem.closest_static
         self._hot = hot_sets(world.generators, self._static, settings.k)
         self._best = hot_sets(world.generators, self._static, max(1, settings.k // 10))
         lists = world.geography.preferred
@@ -515,7 +514,11 @@ class _ReplicationRun:
         dynamic = active[contact, key]
         absent = ~dynamic & ~self._static[contact, key]
         ballots.append((index[dynamic], contact[dynamic]))
-        self._cast(ballots, contact, key)
+        # The nodes that were asked get the votes in the order of the requests.
+        request, vote = (np.concatenate(part) for part in zip(*ballots, strict=True))
+        order = np.argsort(request, kind="stable")
+        request, vote = request[order], vote[order]
+        cluster.vote(contact[request], vote, key[request])
         latency = self._rtt[home, contact]
         # A node without the copy relays to the closest static one and hands the answer back.
         latency += np.where(absent, self._rtt[contact, self._closest[contact, key]], 0.0)
@@ -523,42 +526,11 @@ class _ReplicationRun:
         clients.note(np.bincount(client, minlength=len(clients.site)), errors, cluster)
         return latency, absent, missed
 
-    def _cast(
-        self, ballots: list[tuple[IntArray, IntArray]], contact: IntArray, key: IntArray
-    ) -> None:
-        """Hand the votes to the nodes that were asked, in the order of the requests."""
-        request = np.concatenate([part for part, _ in ballots])
-        site = np.concatenate([part for _, part in ballots])
-        order = np.argsort(request, kind="stable")
-        request, site = request[order], site[order]
-        self._cluster.vote(contact[request], site, key[request])
-
     def trace(self) -> SimulationTrace:
         """Return the trace of the run."""
-        time, read, write, positive, negative, every, best, active, correct = self._log.columns()
-        return SimulationTrace(
-            time,
-            read,
-            write,
-            positive,
-            negative,
-            every,
-            best,
-            active,
-            correct,
-            restarts=tuple(self._restarts),
-            refreshes=self._clients.refreshes,
-            created=self._cluster.created,
-            recall=np.array(self._recall),
-            reads=self._log.reads(),
-        )
-
-
-def _closest_static(geography: Geography, static: BoolArray) -> IntArray:
-    """Return the closest static site of each object for each site; ties by index."""
-    order = np.argsort(geography.rtt, axis=1, kind="stable")
-    held = static[order]  # (sites, rank, objects)
-    return np.take_along_axis(order, held.argmax(axis=1), axis=1)
+        columns, recall = self._log.columns(), np.array(self._recall)
+        rest = (self._clients.refreshes, self._cluster.created, recall, self._log.reads())
+        return SimulationTrace(*(*columns, tuple(self._restarts), *rest))
 
 
 class VotingClients:

@@ -533,7 +533,7 @@ class _ElectionSimulation(EventLoop):
         if node.leads:
             for entry in node.log[first : node.applied]:
                 if entry.write is not None and entry.term == node.term:
-                    self.send(number, entry.write.gateway, self.acknowledged, entry.write)
+                    self.send(number, entry.write.gateway, self.finish, entry.write)
 
     def replied(
         self, number: int, follower: int, term: int, asked: int, fits: bool, reached: int,
@@ -571,7 +571,7 @@ class _ElectionSimulation(EventLoop):
         action = self.try_read if request.read else self.try_write
         self.later(request.gateway, wait, action, request)
 
-    def finish(self, request: RaftRequest) -> None:
+    def finish(self, _: int, request: RaftRequest) -> None:
         if math.isinf(request.end) and self.nodes[request.gateway].life == request.life:
             request.end = self.now
 
@@ -594,9 +594,6 @@ class _ElectionSimulation(EventLoop):
         if attempt == request.attempt:
             request.attempt += 1
             self.again(request, self.settings.retry_ms)
-
-    def acknowledged(self, _: int, request: RaftRequest) -> None:
-        self.finish(request)
 
     def holds_lease(self, node: RaftNode) -> bool:
         """Return whether a leader may answer reads from its own state."""
@@ -669,7 +666,7 @@ class _ElectionSimulation(EventLoop):
         if request.waiting:
             return
         if request.settled:
-            self.finish(request)
+            self.finish(request.gateway, request)
         else:
             self.refused(request.gateway, request, attempt)
 
@@ -685,27 +682,19 @@ class _ElectionSimulation(EventLoop):
                     last[request.key] += 1
                 version[id(request)] = request.committed or last[request.key]
         found = []
-        for request in self.requests:
-            seen = request
-            if request.read:
-                if math.isinf(request.end):
-                    continue
-                write = None if request.seen is None else request.seen.write
+        for one in self.requests:
+            if not one.read or math.isfinite(one.end):
+                write: RaftRequest | None = one
+                if one.read:
+                    write = None if one.seen is None else one.seen.write
                 number = 0 if write is None else version[id(write)]
-            else:
-                number = version[id(seen)]
-            found.append(
-                HistoryEntry(request.key, request.read, request.start, request.end, number)
-            )
+                found.append(HistoryEntry(one.key, one.read, one.start, one.end, number))
         return found
 
     def unanswered(self) -> int:
         """Reads without an answer whose node did not fail."""
         return sum(
-            request.read and math.isinf(request.end) and self._lived(request)
+            request.read and math.isinf(request.end) and node.up and node.life == request.life
             for request in self.requests
+            for node in [self.nodes[request.gateway]]
         )
-
-    def _lived(self, request: RaftRequest) -> bool:
-        node = self.nodes[request.gateway]
-        return node.up and node.life == request.life

@@ -277,18 +277,15 @@ class ReadRun:
         span = self.counted[-1].end - self.counted[0].end
         return 1000.0 * (len(self.counted) - 1) / span if span > 0 else math.nan
 
-    def _latencies(self, read: bool) -> Latencies:
-        return summarise([op.end - op.start for op in self.counted if op.read is read])
-
     @cached_property
     def read_latency(self) -> Latencies:
         """Latency of counted reads, ms."""
-        return self._latencies(True)
+        return summarise([op.end - op.start for op in self.counted if op.read])
 
     @cached_property
     def write_latency(self) -> Latencies:
         """Latency of counted writes, ms."""
-        return self._latencies(False)
+        return summarise([op.end - op.start for op in self.counted if not op.read])
 
     @cached_property
     def latency(self) -> Latencies:
@@ -454,23 +451,18 @@ class _ReadSimulation(EventLoop):
         """Ask the rule and send to the nodes it names."""
         gateway = int(self.path.gateway[o])
         quorum = self.choose(gateway)
-        self._check(quorum)
+        many, known = len(quorum), all(0 <= node < self.cluster.nodes for node in quorum)
+        if not known or not (many == 1 or self.size <= many == len(set(quorum))):
+            raise InputError(  # nodes that are not there, or a quorum that may miss a write
+                "the rule named no quorum", field="rule", value=quorum,
+                expected=f"one node, or at least {self.size} different ones",
+            )  # fmt: skip
         attempt = _Attempt(o, int(self.path.key[o]), gateway, self.now, len(quorum))
         for node in quorum:
             if node == gateway:
                 self.read_at(attempt, node)
             else:
                 self.at(self.now + self.half[gateway][node], self.read_at, attempt, node)
-
-    def _check(self, quorum: Quorum) -> None:
-        """Refuse nodes that are not there, and a quorum that may miss a write."""
-        many = len(quorum)
-        fits = many == 1 or self.size <= many == len(set(quorum))
-        if not fits or not all(0 <= node < self.cluster.nodes for node in quorum):
-            raise InputError(
-                "the rule named no quorum", field="rule", value=quorum,
-                expected=f"one node, or at least {self.size} different ones",
-            )  # fmt: skip
 
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""

@@ -131,7 +131,10 @@ class ServerSamplePath:
             if not ((getattr(self, name) >= 0) & (getattr(self, name) < 1)).all():
                 raise InputError("out of range", field=name, expected="numbers from 0 to below 1")
         for name, below in (("client", cluster.clients), ("group", len(cluster.groups))):
-            _within(getattr(self, name), name, below)
+            values = getattr(self, name)
+            if n and (values.min() < 0 or values.max() >= below):
+                expected = f"whole numbers from 0 to {below - 1}"
+                raise InputError("out of range", field=name, expected=expected)
         # A row that leaves a replica out leaves its place in the order of a policy undefined.
         wrong = (np.sort(self.shuffle, axis=1) != np.arange(others + 1)).any(axis=1)
         if wrong.any():
@@ -261,7 +264,11 @@ def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
     else:
         group = rng.integers(len(cluster.groups), size=n)
     work = streams["work"].standard_exponential(n)
-    mix, size = streams["work"].random(n), _sizes(cluster, streams["work"])
+    mix, size = streams["work"].random(n), np.ones(n)  # of the records, over the mean size
+    if cluster.largest_record > 1:
+        each = np.arange(1, cluster.largest_record + 1, dtype=np.float64)
+        chance = zipf(cluster.largest_record, cluster.record_zipf)
+        size = streams["work"].choice(each, n, p=chance) / (chance @ each)
     shadow, policy = streams["shadow"], streams["policy"]
     return ServerSamplePath(
         cluster,
@@ -277,15 +284,6 @@ def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
         read_only(mix),
         read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
     )
-
-
-def _sizes(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
-    """Size of the record of each operation over the mean size, shape (n,)."""
-    if cluster.largest_record == 1:
-        return np.ones(cluster.requests)
-    size = np.arange(1, cluster.largest_record + 1, dtype=np.float64)
-    chance = zipf(cluster.largest_record, cluster.record_zipf)
-    return np.asarray(rng.choice(size, cluster.requests, p=chance) / (chance @ size))
 
 
 def _common_unit(means: FloatArray) -> float:
@@ -309,13 +307,6 @@ def _typed(values: object, field: str, kind: type[np.generic]) -> npt.NDArray[np
         words = "True or False" if kind is np.bool_ else "whole numbers"
         raise InputError("of another type", field=field, expected=words)
     return read_only(array)
-
-
-def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:
-    if values.size and (values.min() < 0 or values.max() >= below):
-        raise InputError(
-            "out of range", field=field, expected=f"whole numbers from 0 to {below - 1}"
-        )
 
 
 def _arrivals(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
