@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 80504,
+    "placement": 80407,
     "formulations": 35957,
     "heuristics": 6040,
     "benchmarks": 13517,
@@ -59,7 +59,7 @@ ROOMS = {
     "placement/measures": 2608,
     "placement/methods": 661,
     "placement/model": 4490,
-    "placement/online": 6833,
+    "placement/online": 6736,
     "placement/overtime": 6979,
     "placement/proof": 6044,
     "placement/quorumstore": 2202,
