@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
-from placement.errors import InputError
+from placement.errors import CertificateError, InputError, LimitError
+from placement.io.formats.files import check_file, write_file
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
@@ -28,41 +30,119 @@ Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable | FleetDocument
 """Content of a file that a report can show."""
 
 
-def page_of(source: Source, today: Configuration | None = None) -> str:
-    """Return the page of a plan, of a fleet, of benchmark results, or of a comparison or sweep.
+def report_html(
+    source: Source | str | os.PathLike[str], *, today: Configuration | None = None
+) -> str:
+    """Return the page of a plan, of results, or of a file that holds one of them.
+
+    Parameters
+    ----------
+    source
+        See :func:`write_report`.
+    today
+        Configuration that runs today: its bill is shown beside that of the plan.
 
     Raises
     ------
     InputError
-        When `today` is given for anything but a plan.
+        When the file is neither, and when `today` is given for anything but a plan.
     """
-    if today is not None and not isinstance(source, Plan):
-        raise InputError(
-            "only the page of a plan has the bill of today", field="today", expected="a plan"
-        )
-    return page(_title(source), sections_of(source, today), data=_data(source))
-
-
-def _title(source: Source) -> str:
-    if isinstance(source, Plan):
-        return f"Placement of {source.problem.instance.name}"
-    if isinstance(source, QuorumPlan):
-        return f"Quorum store: {source.problem.name}"
-    if isinstance(source, FleetDocument):
-        return "Fleet"
-    if isinstance(source, Results):
-        names = sorted({str(run.get("suite", "")) for run in source.runs})
-        return "Benchmark results" + (f": {', '.join(names)}" if names else "")
-    return source.title
-
-
-def _data(source: Source) -> object:
-    """Return what the button of the page gives; None: no button."""
     from placement.io.plan_file import plan_document
 
+    if isinstance(source, (str, os.PathLike)):
+        source = load_source(source)
+    if today is not None and not isinstance(source, Plan):
+        words = "only the page of a plan has the bill of today"
+        raise InputError(words, field="today", expected="a plan")
+    data: object = None  # what the button of the page gives
     if isinstance(source, Plan):
-        return plan_document(source)
-    return source.content if isinstance(source, FleetDocument) else None
+        title, data = f"Placement of {source.problem.instance.name}", plan_document(source)
+    elif isinstance(source, QuorumPlan):
+        title = f"Quorum store: {source.problem.name}"
+    elif isinstance(source, FleetDocument):
+        title, data = "Fleet", source.content
+    elif isinstance(source, Results):
+        names = sorted({str(run.get("suite", "")) for run in source.runs})
+        title = "Benchmark results" + (f": {', '.join(names)}" if names else "")
+    else:
+        title = source.title
+    return page(title, sections_of(source, today), data=data)
+
+
+def write_report(
+    source: Source | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    today: Configuration | None = None,
+    force: bool = False,
+) -> Path:
+    """Write the page, whole or not at all.
+
+    Parameters
+    ----------
+    source
+        A plan, or the path of a plan, of benchmark results, or of the JSON of a comparison or
+        sweep, or what :func:`load_source` read there.
+    path
+        Of the HTML file.
+    today
+        Configuration that runs today: its bill is shown beside that of the plan.
+    force
+        Replace an existing file.
+
+    Raises
+    ------
+    InputError
+        When the source is none of these, `today` is given for anything but a plan, or the file
+        exists and `force` is false.
+    """
+    check_file(path, force=force)
+    return write_file(path, report_html(source, today=today).encode(), force=force)
+
+
+def save_figures(
+    source: Plan | Results,
+    folder: str | os.PathLike[str],
+    *,
+    format: str = "png",
+    force: bool = False,
+) -> tuple[Path, ...]:
+    """Write every figure of a plan or of results into a folder.
+
+    Parameters
+    ----------
+    source
+        A plan, or benchmark results.
+    folder
+        Created when absent, its parent must exist.
+    format
+        "png" (150 dots per inch) or "svg".
+    force
+        Replace existing files.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order of the page.
+
+    Raises
+    ------
+    InputError
+        For another format, or a file that exists.
+    MissingDependencyError
+        Without matplotlib.
+    """
+    from placement.report.plots import pictures_of, save_figure
+
+    if format not in ("png", "svg"):
+        words = "unknown format of figures"
+        raise InputError(words, field="format", value=format, expected="'png' or 'svg'")
+    made, here = pictures_of(sections_of(source)), Path(folder)
+    here.mkdir(exist_ok=True)
+    paths = {name: here / f"{name}.{format}" for name in made}
+    for path in paths.values():
+        check_file(path, force=force)
+    return tuple(save_figure(made[name], path, force=force) for name, path in paths.items())
 
 
 def sections_of(source: Source, today: Configuration | None = None) -> list[Markup]:
@@ -81,20 +161,6 @@ def sections_of(source: Source, today: Configuration | None = None) -> list[Mark
     return source.sections()
 
 
-def _checked_if_quick(plan: Plan) -> Plan:
-    """Return the plan as checked where its certificate holds within a few seconds of work."""
-    from placement.errors import CertificateError, LimitError
-    from placement.proof.certificate_check import check_certificate
-
-    if plan.certificate is None or not plan.found:
-        return plan
-    try:
-        check_certificate(plan, work=_QUICK_WORK)
-    except (CertificateError, LimitError):  # the page then says that the bound is claimed
-        return plan
-    return plan.replace(checked=True)
-
-
 def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     """Read a file: a plan, of a fleet too, benchmark results, or a comparison or sweep as JSON.
 
@@ -110,6 +176,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     from placement.io.formats.document import read_json
     from placement.io.formats.tables import PARQUET
     from placement.io.plan_file import FORMAT, load_any_plan
+    from placement.proof.certificate_check import check_certificate
 
     source = Path(path)
     if source.suffix.lower() in PARQUET:
@@ -123,7 +190,12 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     value = read_json(source, kinds)
     if isinstance(value, dict) and value.get("format") == FORMAT:
         plan = load_any_plan(source, work=work)
-        return _checked_if_quick(plan) if isinstance(plan, Plan) else plan
+        if isinstance(plan, Plan) and plan.certificate is not None and plan.found:
+            # else the page says that the bound is claimed
+            with contextlib.suppress(CertificateError, LimitError):
+                check_certificate(plan, work=_QUICK_WORK)
+                return plan.replace(checked=True)
+        return plan
     if isinstance(value, dict) and value.get("format") == FLEET_FORMAT:
         return FleetDocument(read_fleet_document(source))
     about, columns = "", {}
@@ -132,14 +204,8 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         if isinstance(given := value.get("columns"), dict):
             columns = {str(key): str(header) for key, header in given.items()}
         about = next((v for k in ("problem", "question") if isinstance(v := value.get(k), str)), "")
-        rows = next(
-            (
-                v
-                for k in ("rows", "methods", "cells", "points", "protocols", "table")
-                if isinstance(v := value.get(k), list)
-            ),
-            None,
-        )
+        keys = ("rows", "methods", "cells", "points", "protocols", "table")
+        rows = next((v for k in keys if isinstance(v := value.get(k), list)), None)
     empty = isinstance(value, list) and not value
     if empty or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError("nothing to report on", source=os.fspath(path), expected=kinds)
@@ -162,7 +228,6 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
     data
         What the button "Download the data" gives; None: no button.
     """
-    style = style_sheet()
     script = report_script()
     body: list[Child] = [
         tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
@@ -194,7 +259,7 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, title),
-        tag("style", None, Markup(style)),
+        tag("style", None, Markup(style_sheet())),
     ]
     document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
     return f"<!doctype html>\n{document}\n"
@@ -202,7 +267,20 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
 
 def style_sheet() -> str:
     """Return the style of every page, with the colours of the roles."""
-    return _asset("style.css").replace("/* palette */", _palette())
+
+    def declared(roles: Mapping[str, str], steps: Sequence[str]) -> str:
+        lines = [f"--{role}: {colour};" for role, colour in roles.items()]
+        lines += [f"--step{k}: {colour};" for k, colour in enumerate(steps)]
+        return " ".join(lines)
+
+    series = " ".join(f"--series{k}: {colour};" for k, colour in enumerate(METHODS))
+    light, dark = declared(ROLES, LATENCY), declared(ROLES_DARK, LATENCY_DARK)
+    palette = (
+        f":root {{ {light} {series} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
+        f":root[data-theme=dark] {{ {dark} }}"
+    )
+    return _asset("style.css").replace("/* palette */", palette)
 
 
 def report_script() -> str:
@@ -212,20 +290,3 @@ def report_script() -> str:
 
 def _asset(name: str) -> str:
     return (resources.files("placement.report") / name).read_text(encoding="utf-8")
-
-
-def _palette() -> str:
-    """Custom properties of the roles, light and dark."""
-
-    def declared(roles: Mapping[str, str], steps: Sequence[str]) -> str:
-        lines = [f"--{role}: {colour};" for role, colour in roles.items()]
-        lines += [f"--step{k}: {colour};" for k, colour in enumerate(steps)]
-        return " ".join(lines)
-
-    series = " ".join(f"--series{k}: {colour};" for k, colour in enumerate(METHODS))
-    light, dark = declared(ROLES, LATENCY), declared(ROLES_DARK, LATENCY_DARK)
-    return (
-        f":root {{ {light} {series} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
-        f":root[data-theme=dark] {{ {dark} }}"
-    )

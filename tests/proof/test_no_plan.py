@@ -24,7 +24,7 @@ from placement.model.prices import Prices
 from placement.plan import Plan
 from placement.proof.certificate_check import check_certificate
 from placement.proof.no_plan_check import FORMAT, check_no_plan
-from placement.report.page import page_of
+from placement.report import report_html
 from placement.support.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds
 from tests.exact.worlds import random_core
@@ -377,7 +377,7 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     assert "no certificate" not in str(with_one)
     assert plan_document(with_one)["proof"] is None
     page = tmp_path / "plan.html"
-    page.write_text(page_of(plan), encoding="utf-8")
+    page.write_text(report_html(plan), encoding="utf-8")
     assert "(proved by milp; no certificate)" in page.read_text(encoding="utf-8")
     save_plan(plan, tmp_path / "plan.json")
     assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0

@@ -22,7 +22,7 @@ from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
 from placement.report.map.projection import great_circle, project, scaled_places
 from placement.report.map.svg_map import WIDTH, map_view
-from placement.report.page import PlanTable, page_of
+from placement.report.page import PlanTable
 from placement.report.plan_page import latency_shares
 from placement.report.result_file import FORMAT, VERSION
 from placement.testing import random_instance
@@ -402,18 +402,18 @@ def test_frames_of_compare_and_sweep_are_taken() -> None:
         {"method": "d", "status": "feasible", "mean_latency": 6.0, "gap": float("inf"),
          "seconds": 0.1, "leader": "x", "replicas": ("x", "y"), "reason": ""},
     ]  # fmt: skip
-    assert "&lt;no&gt;" in page_of(PlanTable(compared))
-    Page(page_of(PlanTable(compared)))
+    assert "&lt;no&gt;" in report_html(PlanTable(compared))
+    Page(report_html(PlanTable(compared)))
     swept = [
         {"replicas": r, "voters": 3, "status": "optimal", "mean_latency": 10.0 / r if r else nan,
          "gain": nan, "gap": 0.0, "seconds": 0.0, "leader": "x", "replica_sites": ("x",),
          "reason": ""}
         for r in (0, 3, 4)
     ]  # fmt: skip
-    Page(page_of(PlanTable(swept)))
+    Page(report_html(PlanTable(swept)))
     swept[1]["gap"] = 3.8e-16  # within the tolerance of a proof
-    assert "e-1" not in "".join(page_of(PlanTable(swept)).split("<main")[1].split("</main>")[0])
-    Page(page_of(PlanTable([])))
+    assert "e-1" not in "".join(report_html(PlanTable(swept)).split("<main")[1].split("</main>")[0])
+    Page(report_html(PlanTable([])))
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")  # not every machine has fonts for every script
