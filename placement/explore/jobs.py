@@ -13,7 +13,7 @@ from placement.databases.deployment import deployment_of_plan
 from placement.databases.localities import Localities, load_localities, plain_names
 from placement.databases.system import load_system, write_deployment
 from placement.errors import InputError
-from placement.explore.answers import answer_document, difference
+from placement.explore.answers import answer_document, compared, curve, difference, front, tail, why
 from placement.explore.question import (
     PageQuestion,
     asked_question,
@@ -22,7 +22,6 @@ from placement.explore.question import (
     question_file,
     read_question,
 )
-from placement.explore.second_looks import compared, curve, front, tail, why
 from placement.io.formats.document import Document, encode_json
 from placement.io.plan_file import plan_document
 from placement.methods.options import Progress

@@ -4,8 +4,13 @@ Widths are those of a terminal: East Asian wide characters take two columns, com
 Control characters in names are shown escaped, so that no name can move the cursor.
 """
 
-from placement.text.instances import instance_text
-from placement.text.plans import MOST_FAILURES, failures_table, plan_text, values_text
+from placement.text.plans import (
+    MOST_FAILURES,
+    failures_table,
+    instance_text,
+    plan_text,
+    values_text,
+)
 from placement.text.text_tables import (
     clip,
     display_width,

@@ -1,4 +1,4 @@
-"""A plan as text."""
+"""Plans and instances as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.support.status import Status, Termination
 from placement.text.text_tables import (
     escape,
     facts,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
     from placement.evaluation.breakdown import ClientLatency
     from placement.evaluation.losses import Failures
+    from placement.model.instance import Instance
     from placement.plan import Plan
+    from placement.quorumstore.plan import QuorumPlan
 
 _MOST_CLIENTS = 5
 _LONGEST_LABEL = 18
@@ -44,7 +47,9 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
     sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
     if plan.found:
-        tables = [replicas_table(plan), *_tables(plan)]
+        tables = [replicas_table(plan)]
+        if plan.configuration is not None:
+            tables += plan.problem.objective.tables(plan.problem, plan.configuration)
         if plan.bill is not None and (today is not None or len(plan.bill.by_term) > 1):
             from placement.evaluation.bill import bill_tables
 
@@ -54,8 +59,10 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
         sections.append(section("Clients", _clients(plan)))
         sections.extend(section(one.title, values_text(one)) for one in leader_tables(plan))
     if plan.found and plan.tells_losses:
-        lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
-        sections.append(lost)
+        lost = values_text(failures_table(plan.failures, MOST_FAILURES))
+        if sentence := failover_sentence(plan.failures):
+            lost += "\n  " + wrap(escape(sentence), page_width() - 2, indent="    ")
+        sections.append(section(f"When {plan.failures.describe()}", lost))
     sections.extend(sentences("Notes", plan.notes))
     sections.extend(sentences("Where the numbers come from", instance.provenance))
     return "\n\n".join(sections)
@@ -76,8 +83,6 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _answer(plan: Plan) -> str:
-    from placement.support.status import Status, Termination
-
     proof = plan.claim or "proven"
     words = {
         Status.OPTIMAL: f"optimal ({plan.bare_proof})" if plan.bare_proof else f"optimal, {proof}",
@@ -185,12 +190,6 @@ def replicas_table(plan: Plan, most_levels: int | None = 2) -> ValueTable:
             for row in rows
         ),
     )
-
-
-def _tables(plan: Plan) -> tuple[ValueTable, ...]:
-    if plan.configuration is None:
-        return ()
-    return plan.problem.objective.tables(plan.problem, plan.configuration)
 
 
 def values_text(values: ValueTable) -> str:
@@ -352,8 +351,140 @@ def failover_sentence(report: Failures) -> str:
     return f"If the leader is lost: {order}." if order else ""
 
 
-def _failures(report: Failures) -> str:
-    text = values_text(failures_table(report, MOST_FAILURES))
-    if sentence := failover_sentence(report):
-        text += "\n  " + wrap(escape(sentence), page_width() - 2, indent="    ")
-    return text
+_MOST_LEVELS = 6
+
+
+def instance_text(instance: Instance, *, most: int = 20) -> str:
+    """Return the contents of an instance as text.
+
+    Parameters
+    ----------
+    instance
+        The instance to describe.
+    most
+        Most clients to list, by demand; sites are all listed.
+    """
+    from placement.model.instance_facts import instance_facts  # loads NumPy
+
+    sections = [
+        facts(instance_facts(instance)),
+        section("Sites", _sites_text(instance)),
+        section("Clients by demand", _demand_text(instance, most)),
+        section("Operations", _mix(instance)),
+    ]
+    sections.extend(sentences("Where the numbers come from", instance.provenance))
+    return "\n\n".join(sections)
+
+
+def _sites_text(instance: Instance) -> str:
+    levels = list(instance.domains)[:_MOST_LEVELS]
+    hidden = len(instance.domains) - len(levels)
+    body = table(
+        ["site", *levels],
+        [
+            [site, *(instance.domains[level][s] or "–" for level in levels)]
+            for s, site in enumerate(instance.sites)
+        ],
+        indent="  ",
+    )
+    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
+
+
+def _demand_text(instance: Instance, most: int) -> str:
+    import numpy as np
+
+    issued = instance.counts.sum(axis=(0, 2))
+    order = np.argsort(-issued, kind="stable")
+    total = float(issued.sum())
+    last = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[-1]
+    rows = []
+    for c in order[:most]:
+        near = int(last[c].argmin())
+        rows.append(
+            [
+                instance.clients[c],
+                number_text(float(issued[c]), 0),
+                f"{100 * float(issued[c]) / total:.2f} %" if total else "–",
+                instance.sites[near],
+                number_text(float(last[c, near])),
+            ]
+        )
+    body = table(
+        ["client", "operations", "share", "closest site", "RTT ms"],
+        rows,
+        right=(1, 2, 4),
+        indent="  ",
+    )
+    rest = len(order) - most
+    return body + (f"\n  … and {rest} more" if rest > 0 else "")
+
+
+def _mix(instance: Instance) -> str:
+    counts = instance.counts.sum(axis=(0, 1))
+    total = float(counts.sum())
+    shares = table(
+        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"],
+        [
+            [
+                operation.name,
+                f"{100 * float(counts[o]) / total:.2f} %" if total else "–",
+                *(f"{coefficient:g}" for coefficient in operation.coefficients),
+            ]
+            for o, operation in enumerate(instance.operations)
+        ],
+        right=(1, 2, 3, 4, 5),
+        indent="  ",
+    )
+    # below the table, whose cells are cut at the width of the page
+    lines = [shares]
+    for one in instance.operations:
+        parts = [*map(str, one.waits), *[f"{one.constant:g} ms"] * bool(one.constant)]
+        said = f"{escape(one.name)} also takes {'; '.join(parts)}"
+        if one.has_waits:
+            lines.append("  " + wrap(said, page_width() - 2, indent="    "))
+    return "\n".join(lines)
+
+
+_MOST_LOSSES = 8
+
+
+def quorum_plan_text(plan: QuorumPlan) -> str:
+    """Return the configuration with its quorums, its value, and the thresholds after losses."""
+    goal, losses = plan.problem.goal, plan.problem.rules.contingency
+    bare = plan.status in (Status.OPTIMAL, Status.INFEASIBLE) and not plan.certified
+    known = f"{plan.status}{', no certificate' if bare else ''}"
+    model = f"{'N-1C' if losses else 'BA'}, {plan.method}"
+    if plan.configuration is None:
+        reasons = [wrap(f"  {escape(reason)}", indent="    ") for reason in plan.reasons]
+        return "\n".join([f"{known}: no configuration ({model})", *reasons])
+    target = {
+        "threshold": "max(T_r, T_w)",
+        "reads": "T_r",
+        "writes": "T_w",
+        "weighted": f"{goal.read_weight:g} T_r + {goal.write_weight:g} T_w",
+    }[goal.target.value]
+    normal, worst = goal.normal_weight, goal.worst_weight
+    if losses and (normal, worst) == (0, 1):
+        target += ", worst loss"
+    elif losses:
+        target += f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal"
+    worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
+    rows = [
+        [
+            "+".join(effect.lost) or "(nothing)",
+            number_text(effect.read_threshold),
+            number_text(effect.write_threshold),
+        ]
+        for effect in (plan.normal, *worst_first)
+    ]
+    return "\n".join(
+        [
+            f"{known} ({model}): {plan.value:,.2f} ms, {target}",
+            f"Replicas  {escape(', '.join(plan.replicas))}",
+            f"N-R-W     {len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}",
+            f"Mean      {plan.mean_latency:.2f} ms in normal operation",
+            "",
+            "Thresholds, worst losses first",
+            table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),
+        ]
+    )

@@ -161,8 +161,8 @@ def test_limits_on_measures_are_those_of_python() -> None:
 
 def test_a_question_leaves_no_problem_behind() -> None:
     """Distributions are kept for the next question, values are not; p99 is that of Python."""
+    from placement.explore.answers import tail
     from placement.explore.question import read_question
-    from placement.explore.second_looks import tail
 
     instance = small()
     value = {"replicas": 2, "voters": 1}

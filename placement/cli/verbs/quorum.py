@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         written = f"Nothing was written to {args.output}"
         if plan.configuration is not None:
             written = f"Written to {save_plan(plan, args.output, force=args.force)}"
-    from placement.text.quorum_plans import quorum_plan_text
+    from placement.text.plans import quorum_plan_text
 
     said = f"\n\n{written}" if written else ""
     show_result(args, lambda: _document(plan), lambda: quorum_plan_text(plan) + said)

@@ -78,7 +78,7 @@ def _show_plan(args: argparse.Namespace) -> int:
     from placement.io.plan_file import load_any_plan, plan_document
     from placement.io.quorum_plan_document import quorum_plan_document
     from placement.plan import Plan
-    from placement.text.quorum_plans import quorum_plan_text
+    from placement.text.plans import quorum_plan_text
 
     plan = load_any_plan(args.instance, work=args.work)
     if isinstance(plan, Plan):
