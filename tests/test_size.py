@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 80407,
+    "placement": 80255,
     "formulations": 35957,
     "heuristics": 6040,
     "benchmarks": 13517,
@@ -49,7 +49,7 @@ ROOMS = {
     "placement/analysis": 2359,
     "placement/cli": 6034,
     "placement/contingency": 258,
-    "placement/databases": 7431,
+    "placement/databases": 7394,
     "placement/datasets": 1050,
     "placement/evaluation": 4954,
     "placement/explore": 2867,
@@ -63,11 +63,11 @@ ROOMS = {
     "placement/overtime": 6979,
     "placement/proof": 6044,
     "placement/quorumstore": 2202,
-    "placement/report": 3914,
+    "placement/report": 3860,
     "placement/support": 809,
     "placement/tail": 1995,
     "placement/testing": 1111,
-    "placement/text": 837,
+    "placement/text": 830,
     "placement/workloads": 1535,
     "tests/analysis": 1563,
     "tests/benchmarks": 1872,
