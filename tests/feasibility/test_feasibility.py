@@ -79,6 +79,12 @@ def test_a_plan_is_found_where_voters_leave_too_little_room(
     check_complete(problem, [])
 
 
+def test_a_plan_of_the_largest_size_is_found() -> None:
+    apart = (Diversity("site", "replicas", min_domains=3),)
+    instance = random_instance(1, sites=5, clients=3)
+    check_complete(Problem(instance, replicas=(2, 3), voters=2, diversity=apart), [])
+
+
 @given(st.data(), problems(kinds=ALL, max_sites=6))
 def test_violations_are_found_if_and_only_if_there_are_some(
     data: st.DataObject, problem: Problem

@@ -133,6 +133,19 @@ def test_least_cost_within_a_mean_and_least_mean_within_that_cost() -> None:
     assert mean <= most * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("words", ["mean(reads)", "within 250 ms"])
+def test_outages_count_by_their_probabilities(words: str) -> None:
+    outages = {"region:region-0": 0.05, "site-3": 0.01, "site-1": 0.0}
+    problem = asked(4, 0).replace(outages=outages, voters=2)
+    plans = list(every_configuration(problem))
+    expected = 0.94 * values(problem, read_measure(words), plans)
+    for name, p in problem.objective.outages.items():  # type: ignore[attr-defined]  # of measures
+        each = values(problem, read_measure(f"{words} after the loss of {name}"), plans)
+        expected += np.where(np.isinf(each), each, p * np.nan_to_num(each))
+    found = values(problem, read_measure(f"{words} over outages"), plans)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_old_spellings_and_measures_are_one_question() -> None:
     instance = random_instance(2, sites=6, clients=4, prices=True)
     spread = spread_distributions(instance, 0.3)

@@ -18,6 +18,7 @@ from placement import (
     InputError,
     Instance,
     MissingDependencyError,
+    Moves,
     Operation,
     Prices,
     Problem,
@@ -29,7 +30,9 @@ from placement.analysis.sensitivity import demand_range
 from placement.cli.dispatch import main
 from placement.datasets.aws_transfer import find_aws_transfer
 from placement.evaluation.bill import bill_of
+from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import configuration_cost, cost_model
+from placement.evaluation.objective import score_of
 from placement.io import load_plan, save_instance, save_plan
 from placement.io.price_lists import (
     PriceInput,
@@ -130,6 +133,8 @@ def test_the_linear_form(seed: int) -> None:
     model = cost_model(instance)
     assert model is not None
     problem = small_problem(instance, seed).replace(cost_weight=1.0)
+    present, moves = Configuration.of(0, (0, 1), (0, 1)), Moves(3.0, 2.0, 1.0, 0.5, 5.0)
+    priced = problem.replace(current=present, moves=moves)
     for leader, voters, replicas in list(configurations(problem))[::7]:
         linear = model.linear(leader)
         assert linear.nearest is not None
@@ -138,8 +143,15 @@ def test_the_linear_form(seed: int) -> None:
             total += linear.voter[list(voters)].sum()
         near = [min(replicas, key=lambda r: (row[r], r)) for row in instance.client_rtt]
         served = sum(linear.nearest[c, r] for c, r in enumerate(near))
-        exact = configuration_cost(instance, Configuration.of(leader, voters, replicas))
+        one = Configuration.of(leader, voters, replicas)
+        exact = configuration_cost(instance, one)
         assert total + served == pytest.approx(exact, rel=1e-12)
+        both = priced.added_cost(leader)
+        assert both is not None
+        assert both.voter is not None
+        total = both.constant + both.replica[list(replicas)].sum() + both.voter[list(voters)].sum()
+        added = objective_value(priced, one) - score_of(priced, one)
+        assert total + served == pytest.approx(added, rel=1e-9)
         sites = problem.site_costs(leader)
         assert sites is not None
         rest = 0.0
