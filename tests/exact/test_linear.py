@@ -24,7 +24,7 @@ from formulations.exact.reduced_problem import ReducedProblem, _order
 from placement.support.status import Status
 from tests.effort import examples, seeds
 from tests.exact.rational import Checker
-from tests.exact.test_engine import assert_proven, each_kernel
+from tests.exact.test_engine import assert_proven, check_result, each_kernel
 from tests.exact.test_sparse import relayed
 from tests.exact.worlds import brute_force, drawn, random_core
 
@@ -150,24 +150,6 @@ def test_tree_equals_enumeration_and_its_proof_holds(seed, inflated):
         <= min(float(kernel.tree_bounds([-1])[0]), found.score)
         <= best * (1 + 1e-12)
     )
-
-
-@given(st.integers(0, 10**9))
-def test_engine_with_a_rival_proves_the_optimum(seed):
-    core = p_median(seed)
-    best = brute_force(core)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning, "RELAX_EXPONENT", 0.0)
-        patch.setattr(tuning, "CHUNK_WORK", 1.0)
-        patch.setattr(tuning, "SCAN_STEPS", 1)
-        result = engine.search(core, pretend=best * 1.5 + 1 if best < 1e99 else None)
-    if math.isinf(best):
-        assert result.status is Status.INFEASIBLE
-        return
-    assert result.status is Status.OPTIMAL
-    assert result.score == pytest.approx(best, rel=1e-9, abs=1e-12)
-    assert result.certificate is not None
-    Checker(core, result.certificate).check()
 
 
 @pytest.mark.parametrize("seed", seeds(1, 4))
@@ -310,26 +292,23 @@ def test_descents_find_the_optimum_of_a_network(seed):
     assert min(cost_of(core, replicas) for replicas in found) == best
 
 
-@pytest.mark.parametrize("exponent", [0.0, 9.0])
+ANEW = {"PREPARE_BOUNDS": 0.0, "LONG_STEPS": 25, "SCAN_SWAPS": 1}
+
+
+@pytest.mark.parametrize(
+    ("exponent", "changed", "inflated"), [(0.0, {}, True), (0.0, ANEW, False), (9.0, ANEW, False)]
+)
 @given(st.integers(0, 10**9))
-def test_engine_that_begins_anew_proves_the_optimum(exponent, seed):
+def test_engine_with_a_rival_or_anew_proves_the_optimum(exponent, changed, inflated, seed):
     core = p_median(seed)
     best = brute_force(core)
+    pretend = best * 1.5 + 1 if inflated and best < 1e99 else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning, "PREPARE_BOUNDS", 0.0)
-        patch.setattr(tuning, "LONG_STEPS", 25)
+        for name, value in {"CHUNK_WORK": 1.0, "SCAN_STEPS": 1, **changed}.items():
+            patch.setattr(tuning, name, value)
         patch.setattr(tuning, "RELAX_EXPONENT", exponent)
-        patch.setattr(tuning, "CHUNK_WORK", 1.0)
-        patch.setattr(tuning, "SCAN_STEPS", 1)
-        patch.setattr(tuning, "SCAN_SWAPS", 1)
-        result = engine.search(core)
-    if math.isinf(best):
-        assert result.status is Status.INFEASIBLE
-        return
-    assert result.status is Status.OPTIMAL
-    assert result.score == pytest.approx(best, rel=1e-9, abs=1e-12)
-    assert result.certificate is not None
-    Checker(core, result.certificate).check()
+        result = engine.search(core, pretend=pretend)
+    check_result(core, result, best)
 
 
 @pytest.mark.parametrize("when", ["root bound", "descents"])

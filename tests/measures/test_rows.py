@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -28,7 +29,7 @@ from placement.measures.rows import (
     why_no_rows,
 )
 from placement.measures.scenarios import functions
-from placement.measures.values import percentile_of, value, values
+from placement.measures.values import deadline_bins, percentile_of, value, values
 from placement.model.instance import Instance
 from placement.tail.rtt_spread import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
@@ -200,6 +201,24 @@ def test_rows_of_intervals_whose_rtts_vary(measure: Measure) -> None:
         plan = Configuration.of(plan.leader, plan.replicas[:3], plan.replicas[:3])
         plan = Configuration.of(plan.replicas[0], plan.voters, plan.replicas)
         assert same(_one_by_one(problem, measure, plan), value(problem, measure, plan))
+
+
+def test_a_client_is_at_the_site_of_its_prices_and_a_deadline_in_a_whole_bin() -> None:
+    problem = question(4)
+    instance, plans = problem.instance, drawn(problem, 2, 8)
+    assert instance.prices is not None
+    homes = {**dict.fromkeys(instance.clients[1:], "site-1"), "client-3": "site-0"}
+    alone = ("region-9", *instance.labels("region")[1:])
+    prices = dataclasses.replace(instance.prices, client_sites=homes)
+    moved = instance.replace(prices=prices, domains={"region": alone})
+    at_site_0 = Measure(MeasureKind.MEAN, clients=("region:region-9",))
+    both = Measure(MeasureKind.MEAN, clients=("site-0", "client-3"))
+    problem = problem.replace(
+        instance=moved,
+        objective=percentile_question(90, spread_distributions(moved, 0.4, width=1.1)),
+    )
+    assert (values(problem, at_site_0, plans) == values(problem, both, plans)).all()
+    assert deadline_bins(problem, Measure(MeasureKind.WITHIN, 3.3)) == 3
 
 
 def test_a_measure_of_everything_is_the_measure() -> None:

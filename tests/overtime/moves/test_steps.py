@@ -122,32 +122,18 @@ def test_majorities_are_safe_at_every_step(before, after) -> None:
     assert kinds.count("move-leader") == int(before.leader != after.leader)
 
 
-@given(configurations(), configurations(), st.data())
-def test_flexible_quorums_are_safe_at_every_step(before, after, data) -> None:
-    ends = []
-    for configuration in (before, after):
-        voters = len(configuration.voters)
-        commit = data.draw(st.integers(1, voters))
-        elect = data.draw(st.integers(voters - commit + 1, voters))
-        ends.append(QuorumSizes(commit, elect))
-    steps = safe_steps(before, after, start=ends[0], end=ends[1])
-    assert same(carry_out(before, ends[0], steps), after)
-    assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
-
-
-@given(configurations(), configurations(), st.data())
-def test_the_order_of_last_resort_is_safe(before, after, data) -> None:
+@pytest.mark.parametrize("limit", [search_module.NODE_LIMIT, -1])
+@given(before=configurations(), after=configurations(), data=st.data())
+def test_flexible_quorums_are_safe_at_every_step(limit, before, after, data) -> None:
+    """In the order that is searched for, and in the order of last resort."""
     ends = []
     for configuration in (before, after):
         voters = len(configuration.voters)
         commit = data.draw(st.integers(1, voters))
         ends.append(QuorumSizes(commit, data.draw(st.integers(voters - commit + 1, voters))))
-    found = search_module.NODE_LIMIT
-    search_module.NODE_LIMIT = -1
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_module, "NODE_LIMIT", limit)
         steps = safe_steps(before, after, start=ends[0], end=ends[1])
-    finally:
-        search_module.NODE_LIMIT = found
     assert same(carry_out(before, ends[0], steps), after)
     assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
 
