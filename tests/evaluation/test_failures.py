@@ -126,8 +126,11 @@ def plan_cost(problem, chosen):
 
 
 def test_plan_reports_failures():
-    problem = placement.Problem(random_instance(5), replicas=4, voters=3)
-    plan = placement.solve(problem, method="exhaustive")
+    for seed in range(6):
+        problem = placement.Problem(random_instance(seed), replicas=4, voters=3)
+        plan = placement.solve(problem, method="exhaustive")
+        order = [latency for _, latency in plan.failures.failover]
+        assert order == sorted(order)
     assert len(plan.failures.each) == 4
     assert {name for name, _ in plan.failures.failover} == set(plan.voters) - {plan.leader}
     nothing = placement.solve(problem.replace(forbidden=problem.instance.sites[:4]), "exhaustive")
