@@ -25,6 +25,7 @@ from placement.plan import Plan
 from placement.support.entry_points import EntryPoint, Group, entry_points
 from placement.support.status import Status
 from placement.testing import ConformanceError, check_method, random_instance, worlds
+from tests.cli.command import output_of
 
 
 @pytest.fixture(scope="module")
@@ -341,11 +342,7 @@ def test_a_separate_distribution_registers_a_method(tmp_path):
         timeout=300,
     )  # fmt: skip
     script = f"import sys; sys.path.insert(0, {str(target)!r})\n" + SCRIPT
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = json.loads(output_of(script))
     assert answer == {
         "listed": True,
         "status": "feasible",

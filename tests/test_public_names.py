@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 import placement
+from tests.cli.command import output_of
 
 PROGRAM = """
 import json, os, sys
@@ -67,11 +66,8 @@ def found():
     """Return the report of a fresh interpreter about each path that it finds."""
     answers = {}
     for paths in [[*MODULES]] if hasattr(os, "fork") else [[path] for path in MODULES]:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *paths], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        answers |= {path: rest for path, *rest in map(json.loads, done.stdout.splitlines())}
+        lines = output_of(PROGRAM, *paths).splitlines()
+        answers |= {path: rest for path, *rest in map(json.loads, lines)}
     return answers
 
 

@@ -1,11 +1,9 @@
 """highspy and ortools live in one process, in both import orders (pins: see pyproject.toml)."""
 
-import subprocess
-import sys
-
 import pytest
 
 from formulations.solvers.highs import silent_highs
+from tests.cli.command import output_of
 
 HIGHS = """
 import highspy
@@ -40,10 +38,7 @@ assert s.objective_value == 3
     ids=["highspy first", "ortools first", "both imported, then both solve"],
 )
 def test_both_solvers_solve_in_one_process(script):
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(script)
 
 
 def test_highs_prints_nothing(capfd):

@@ -24,7 +24,7 @@ from placement.methods.options import Progress
 from placement.problem import describe
 from placement.support.entry_points import EntryPoint
 from placement.support.status import SearchEnd, end_early
-from tests.cli.command import Run
+from tests.cli.command import Run, output_of
 from tests.io.worlds import small
 
 COUNTS = ("--replicas", 2, "--voters", 1, "--method", "exhaustive")
@@ -221,9 +221,7 @@ def test_help_and_the_package_import_nothing_heavy() -> None:
         "import sys; from placement.cli import main; assert main(['--version']) == 0",
         "import sys; from placement.cli import main; assert main(['solve']) == 1",
     ):
-        script = f"{code}; loaded = {heavy} & set(sys.modules); assert not loaded, loaded"
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        output_of(f"{code}; loaded = {heavy} & set(sys.modules); assert not loaded, loaded")
 
 
 @pytest.mark.parametrize("threads", [None, "3"])
@@ -237,25 +235,14 @@ def test_a_small_question_loads_only_what_it_needs(threads: str | None) -> None:
         f"set(sys.modules); assert not loaded, loaded; "
         f"assert os.environ['OPENBLAS_NUM_THREADS'] == '{threads or 1}'"
     )
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
-    if threads is not None:
-        environment["OPENBLAS_NUM_THREADS"] = threads
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(script, **({} if threads is None else {"OPENBLAS_NUM_THREADS": threads}))
 
 
 def test_the_library_leaves_the_threads_of_the_program_alone() -> None:
-    script = (
+    output_of(
         "import os, placement; placement.load('world27'); "
         "assert 'OPENBLAS_NUM_THREADS' not in os.environ"
     )
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_help_names_every_verb_and_exit_code() -> None:
@@ -428,10 +415,8 @@ def test_every_registered_verb_offers_parser_and_run():
 
 
 def test_a_call_loads_its_own_verb_only():
-    script = (
+    output_of(
         "import sys; from placement.cli import main; assert main(['solve', '--help']) == 0;"
         "other = [name for name in sys.modules if name.endswith('.verb') or '.cli.verbs.' in name];"
         "assert other == ['placement.cli.verbs.solve'], other"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -6,7 +6,6 @@ import csv
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 import unicodedata
 from importlib import resources
@@ -25,6 +24,7 @@ from placement.errors import InputError, MissingDependencyError
 from placement.model import distances
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
+from tests.cli.command import output_of
 
 CONTINENT_BOXES = {
     # south, north, west, east
@@ -260,14 +260,10 @@ def test_headers_state_provenance_and_year():
 
 
 def test_listing_needs_no_numpy():
-    import subprocess
-    import sys
-
-    code = (
+    output_of(
         "import sys; from placement import datasets; datasets.names(); datasets.cities();"
         "assert 'numpy' not in sys.modules and 'pandas' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 MODELLED = ("world27", "aws", "gcp")
@@ -449,12 +445,11 @@ def test_a_package_without_the_file_is_as_good_as_none(monkeypatch, tmp_path):
 
 @measured
 def test_the_package_is_read_and_never_imported():
-    code = (
+    output_of(
         "import sys; from placement import datasets; datasets.load('azure');"
         "bad = [m for m in sys.modules if m.startswith(('az_scout', 'fastapi', 'httpx'))];"
         "assert not bad, bad"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @measured

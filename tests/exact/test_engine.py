@@ -8,7 +8,6 @@ import math
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +31,7 @@ from placement.proof.no_plan_check import check_no_plan
 from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests import pmed
+from tests.cli.command import output_of
 from tests.effort import examples, seeds
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, drawn, random_core
@@ -193,13 +193,7 @@ json.dump([result.termination, result.bound, result.score], sys.stdout)
 
 @_BUILT
 def test_signal_reaches_the_compiled_kernel():
-    """In a process of its own, so that a signal that came late would interrupt nothing else."""
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, cwd=root
-    )
-    assert done.returncode == 0, done.stderr
-    termination, bound, score = json.loads(done.stdout)
+    termination, bound, score = json.loads(output_of(INTERRUPTED))
     assert termination == Termination.INTERRUPTED
     assert 0 < bound <= score < math.inf
 

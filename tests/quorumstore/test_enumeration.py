@@ -5,10 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +45,7 @@ from placement.quorumstore import (
 )
 from placement.quorumstore.goal import second_key
 from placement.support.status import Status, Termination
+from tests.cli.command import output_of
 from tests.effort import seeds
 from tests.quorumstore import referee
 from tests.quorumstore.instances import random_problem, random_rules
@@ -283,13 +281,7 @@ json.dump([plan.termination, plan.bound, plan.value], sys.stdout)
 
 
 def test_signal_reaches_the_compiled_search():
-    """In a process of its own, so that a signal that came late would interrupt nothing else."""
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, cwd=root
-    )
-    assert done.returncode == 0, done.stderr
-    termination, bound, value = json.loads(done.stdout)
+    termination, bound, value = json.loads(output_of(INTERRUPTED))
     assert termination == Termination.INTERRUPTED
     assert 0 < bound <= value
 

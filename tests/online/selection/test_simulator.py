@@ -2,9 +2,7 @@
 
 import dataclasses
 import math
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +23,7 @@ from heuristics.online.selection import (
 )
 from placement.errors import InputError, UnsupportedError
 from placement.online.selection import ServerCluster, draw, serve_in_order, server_load, time_line
+from tests.cli.command import output_of
 from tests.effort import examples
 from tests.online.selection.worlds import ALL, c3_score, cubic, inflection_ms, paths, varied_paths
 
@@ -54,13 +53,7 @@ except KeyboardInterrupt:
 
 
 def test_the_kernel_answers_an_interrupt():
-    """In a process of its own, so that a signal that came late would interrupt nothing else."""
-    root = Path(__file__).resolve().parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, cwd=root
-    )
-    assert done.returncode == 0, done.stderr
-    said, seconds = done.stdout.split()
+    said, seconds = output_of(INTERRUPTED).split()
     assert said == "interrupted"
     assert float(seconds) < 1.0  # the whole run takes 3 s or more
 
