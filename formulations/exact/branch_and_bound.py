@@ -395,7 +395,7 @@ class _BranchAndBound:
         state, core = self.state, self.core
         reference = min(state.multipliers.own, key=lambda one: state.bounds[one])
         left, descents = np.array(leaders, dtype=np.int32), tuning.FULL_DESCENTS
-        best: dict[int, ReferenceLeader] = {}
+        best: dict[int, tuple[float, ReferenceLeader]] = {}  # what a certificate can repeat
         failed = 0
         while True:
             shared = ReferenceLeader.of(core, reference, state.multipliers[reference])
@@ -403,8 +403,8 @@ class _BranchAndBound:
             state.check()
             closed = bounds >= self.kernel.counters().cutoff
             for leader, bound in zip(left.tolist(), bounds.tolist(), strict=True):
-                if leader not in best or bound > state.bounds[leader]:
-                    best[leader] = shared
+                if leader not in best or bound > best[leader][0]:
+                    best[leader] = bound, shared
                 state.raise_bound(leader, bound)
             for leader, bound in zip(left[closed].tolist(), bounds[closed].tolist(), strict=True):
                 state.multipliers.share(leader, shared)
@@ -415,11 +415,11 @@ class _BranchAndBound:
             left = left[~closed]
             if not len(left):
                 return
-            known = np.array([state.bounds[one] for one in left.tolist()])
+            known = np.array([best[one][0] for one in left.tolist()])
             order = np.argsort(known, kind="stable")
             left, known = left[order], known[order]
             end = len(left) if failed == tuning.SHARED_TRIES else 1
-            u = np.array([best[one].under(core, one) for one in left[:end].tolist()])
+            u = np.array([best[one][1].under(core, one) for one in left[:end].tolist()])
             before = state.incumbent()
             self.bound_in_order(left[:end].tolist(), u, [True] * end, known[:end], descents)
             found = state.incumbent() < before

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
@@ -68,6 +68,7 @@ def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
 @each_kernel
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10**9), st.booleans(), st.booleans())
+@example(501043, False, True)  # shared multipliers are not enough for a leader, its floor is
 def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated, shares):
     core = random_core(seed)
     best = brute_force(core)
