@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35957,
     "heuristics": 6040,
     "benchmarks": 13517,
-    "tests": 50361,
+    "tests": 50362,
 }
 
 ROOMS = {
