@@ -192,17 +192,6 @@ def test_every_suite_is_described() -> None:
     assert all(f"| `{name}` |" in text for name in SUITES)
 
 
-def test_the_page_on_peers_quotes_the_tables() -> None:
-    """Each time that it names as measured stands in a table of the benchmarks."""
-    text = (REPOSITORY / "docs" / "peers.md").read_text(encoding="utf-8")
-    measured = re.findall(r"\*Measured:\*(.+?)\n\n", text, re.DOTALL)
-    quoted = [time for part in measured for time in re.findall(r"\d+(?:\.\d+)? m?s\b", part)]
-    quoted = [time for time in quoted if time != "120 s"]  # the limit
-    assert len(quoted) == 7
-    cells = PAGE.read_text(encoding="utf-8")
-    assert [time for time in quoted if f"| {time} |" not in cells] == []
-
-
 def test_every_group_of_questions_was_measured() -> None:
     measured = {row["group"] for row in read_rows(RESULTS / "exact_speed.csv")}
     assert measured == set(read_json(RESULTS / "exact_speed.json"))
