@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35957,
     "heuristics": 6040,
     "benchmarks": 13517,
-    "tests": 50362,
+    "tests": 50351,
 }
 
 ROOMS = {
@@ -70,7 +70,7 @@ ROOMS = {
     "placement/text": 830,
     "placement/workloads": 1535,
     "tests/analysis": 1563,
-    "tests/benchmarks": 1872,
+    "tests/benchmarks": 1868,
     "tests/cli": 2052,
     "tests/contingency": 763,
     "tests/databases": 3640,
