@@ -478,7 +478,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code, see :mod:`placement.cli.dispatch`.
     """
-    _use_one_blas_thread()
+    if "numpy" not in sys.modules:
+        # OpenBLAS starts its threads with the import of NumPy, which takes longer than the import.
+        # No product of matrices here gains by them, and a library must not decide it for others.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -522,17 +525,6 @@ def _heard_interrupts() -> Iterator[list[int]]:
         yield heard
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _use_one_blas_thread() -> None:
-    """Keep OpenBLAS from starting its threads, unless the user has said how many there should be.
-
-    It starts them while NumPy is imported, and that takes longer than the import. The command line
-    has no product of matrices that is large enough to gain by them. A library must not decide this
-    for the program that imports it, so it is done here and nowhere else.
-    """
-    if "numpy" not in sys.modules:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def overview() -> str:

@@ -129,7 +129,18 @@ def complete(args: argparse.Namespace) -> None:
     if isinstance(source, str) and source.lower().endswith(".toml"):
         from placement.question import read_question
 
-        _fill(args, read_question(source, others=_verbs_with), asked)
+        args.question = question = read_question(source, others=_verbs_with)
+        given: set[str] = vars(args).get("given", set())
+        for key, value in question.given():
+            if key.name in asked and key.name not in given and key.name != "instance":
+                setattr(args, key.name, list(value) if key.several else value)
+        if question.instance is None and question.rtt is None:
+            raise InputError(
+                "no instance", source=question.source, field="instance",
+                expected='instance = "azure", or a table [instance] with rtt, demand and sites',
+            )  # fmt: skip
+        if question.instance is not None:
+            args.instance = question.instance
     _override(args, asked)
     for key in (KEYS[name] for name in sorted(vars(args).get("given", ()))):
         if key.needs and getattr(args, key.needs) in (None, []):
@@ -169,22 +180,6 @@ GONE = {
     "--clients-move": "'…, clients move' at the end of a measure after a loss",
 }
 """Options about losses that measures took the place of."""
-
-
-def _fill(args: argparse.Namespace, question: Question, asked: Mapping[str, bool]) -> None:
-    """Put the keys of a file where no option was given."""
-    args.question = question
-    given: set[str] = vars(args).get("given", set())
-    for key, value in question.given():
-        if key.name in asked and key.name not in given and key.name != "instance":
-            setattr(args, key.name, list(value) if key.several else value)
-    if question.instance is None and question.rtt is None:
-        raise InputError(
-            "no instance", source=question.source, field="instance",
-            expected='instance = "azure", or a table [instance] with rtt, demand and sites',
-        )  # fmt: skip
-    if question.instance is not None:
-        args.instance = question.instance
 
 
 def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:

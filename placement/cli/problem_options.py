@@ -393,20 +393,6 @@ def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]
     return found["where"], number, roles.get(found["role"] or "")
 
 
-def _without_vote(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the sites to which ``--votes`` gives no vote."""
-    found = []
-    for one in args.votes:
-        site, _, votes = one.rpartition("=")
-        if not site.strip() or votes.strip() != "0":
-            raise InputError(
-                "sites vote once or not at all", field="--votes", value=one,
-                expected="SITE=0 for a site without a vote, and no option for the others",
-            )  # fmt: skip
-        found.append(site.strip())
-    return tuple(found)
-
-
 def problem_from(
     args: argparse.Namespace, instance: Instance, *, configuration: bool = False
 ) -> Problem:
@@ -436,6 +422,15 @@ def problem_from(
     witnesses: Any = 0
     if args.witnesses:
         witnesses = count_or_names(args.witnesses, known, "--witnesses", span=False)
+    without_vote = []
+    for one in args.votes:
+        site, _, votes = one.rpartition("=")
+        if not site.strip() or votes.strip() != "0":
+            raise InputError(
+                "sites vote once or not at all", field="--votes", value=one,
+                expected="SITE=0 for a site without a vote, and no option for the others",
+            )  # fmt: skip
+        without_vote.append(site.strip())
     return Problem(
         instance,
         replicas=replicas,
@@ -447,7 +442,7 @@ def problem_from(
         pinned=names(args.pin, known),
         pinned_voters=names(args.pin_voter, known),
         forbidden=names(args.forbid, known),
-        non_voters=(*names(args.no_vote, known), *_without_vote(args)),
+        non_voters=(*names(args.no_vote, known), *without_vote),
         diversity=diversity_from(args, instance),
         survive=args.survive,
         decay=args.decay,
@@ -551,8 +546,18 @@ def read_moves(args: argparse.Namespace) -> Moves | None:
         return None
     from placement.evaluation.moves import Moves
 
+    prices: dict[str, float] = {}
+    for entry in (part.strip() for text in args.move_price for part in text.split(",")):
+        name, sign, number = entry.rpartition("=")
+        price = types.read_number(number, "--move-price", 0.0, KEYS["copy_gb"].most)
+        for part in (name,) if sign else _PARTS:
+            if part not in _PARTS or part in prices:
+                words = "a part is priced twice" if part in prices else "not a part of a move"
+                expected = f"PART=MS with one of {', '.join(_PARTS)}, each once"
+                raise InputError(words, field="--move-price", value=entry, expected=expected)
+            prices[part] = price
     return Moves(
-        **_move_prices(args.move_price),
+        **prices,
         at_most=vars(args).get("max_moves"),
         horizon=1.0 if args.move_horizon is None else args.move_horizon,
         copy_gb=args.copy_gb,
@@ -566,21 +571,6 @@ def _moves_given(args: argparse.Namespace) -> dict[str, object]:
         key.option: getattr(args, key.name, None) for key in KEYS.values() if key.group == "moves"
     }
     return {option: value for option, value in found.items() if value not in (None, [])}
-
-
-def _move_prices(given: list[str]) -> dict[str, float]:
-    """Return the prices by part."""
-    found: dict[str, float] = {}
-    for entry in (part.strip() for text in given for part in text.split(",")):
-        name, sign, number = entry.rpartition("=")
-        price = types.read_number(number, "--move-price", 0.0, KEYS["copy_gb"].most)
-        for part in (name,) if sign else _PARTS:
-            if part not in _PARTS or part in found:
-                words = "a part is priced twice" if part in found else "not a part of a move"
-                expected = f"PART=MS with one of {', '.join(_PARTS)}, each once"
-                raise InputError(words, field="--move-price", value=entry, expected=expected)
-            found[part] = price
-    return found
 
 
 # --- measures --------------------------------------------------------------------------------

@@ -93,7 +93,15 @@ def lint_deployment(
         For an unknown level.
     """
     found = _roles(deployment, instance.sites)
-    _judge_nodes(deployment, localities, found)
+    for one in deployment.held:
+        nodes = localities.nodes(one.site)
+        if nodes is not None and one.replicas > nodes:
+            found.error(
+                "too-few-nodes",
+                f"{one.site} must hold {one.replicas} replicas and has {nodes} nodes; a node holds "
+                "one replica",
+                f"add {one.replicas - nodes} nodes at {one.site}, or place fewer replicas",
+            )
     quorum = deployment.quorum if deployment.read is None else deployment.read
     able = deployment.may_lead_at or deployment.free_voters or deployment.read is not None
     if not (able and 0 < max(quorum, deployment.quorum) <= deployment.voters):
@@ -101,12 +109,23 @@ def lint_deployment(
     if survive is not None:
         instance.labels(survive, "survive")
     stopping: list[frozenset[str]] = []  # groups of sites whose loss is told already
-    for level in _levels(instance):
+    levels = {level: len(set(labels)) for level, labels in instance.domains.items()}
+    for level in [SITE_LEVEL, *sorted(levels, key=lambda each: -levels[each])]:
         goal = level == survive
         certain, possible = _fatal(deployment, _groups(instance, level), stopping, goal)
         _judge_losses(deployment, level, certain, goal, found)
         if possible and (goal or level == SITE_LEVEL):
-            _judge_open_losses(level, possible, goal, found)
+            names = f"{level} {listed(loss.domain for loss in possible)}"
+            if len(possible) > _MOST_NAMES:
+                names = f"any of {len(possible)} domains of the level {level}"
+            what = f"the places of the free replicas decide whether the loss of {names} stops "
+            remedy = "add constraints for every replica that votes"
+            if goal:
+                found.warning(
+                    GOAL_OPEN, f"{what}too much: whether the goal is met is not known", remedy
+                )
+            else:
+                found.note("loss-not-known", f"{what}writes", remedy)
     return tuple(found)
 
 
@@ -179,25 +198,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _judge_nodes(deployment: Deployment, localities: Localities, found: Findings) -> None:
-    for one in deployment.held:
-        nodes = localities.nodes(one.site)
-        if nodes is not None and one.replicas > nodes:
-            found.error(
-                "too-few-nodes",
-                f"{one.site} must hold {one.replicas} replicas and has {nodes} nodes; a node holds "
-                "one replica",
-                f"add {one.replicas - nodes} nodes at {one.site}, or place fewer replicas",
-            )
-
-
 # --- losses ----------------------------------------------------------------------------------
-
-
-def _levels(instance: Instance) -> list[str]:
-    """Return the level of sites and the levels of the instance, small domains first."""
-    levels = {level: len(set(labels)) for level, labels in instance.domains.items()}
-    return [SITE_LEVEL, *sorted(levels, key=lambda level: -levels[level])]
 
 
 def _groups(instance: Instance, level: str) -> dict[str, frozenset[str]]:
@@ -327,17 +328,3 @@ def _judge_losses(
             "add a voter (a witness or arbiter is enough, where the database has one) in a "
             f"{level} that holds none",
         )
-
-
-def _judge_open_losses(
-    level: str, possible: Sequence[_StoppedDomain], goal: bool, found: Findings
-) -> None:
-    names = f"{level} {listed(loss.domain for loss in possible)}"
-    if len(possible) > _MOST_NAMES:
-        names = f"any of {len(possible)} domains of the level {level}"
-    what = f"the places of the free replicas decide whether the loss of {names} stops "
-    remedy = "add constraints for every replica that votes"
-    if goal:
-        found.warning(GOAL_OPEN, f"{what}too much: whether the goal is met is not known", remedy)
-    else:
-        found.note("loss-not-known", f"{what}writes", remedy)

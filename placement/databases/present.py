@@ -39,7 +39,15 @@ def read_present(instance: Instance, path: str, *, database: str | None = None) 
         configuration, and for a site that the instance does not have.
     """
     if database is not None:
-        return _of_system(instance, path, database)
+        from placement.databases.localities import load_localities
+        from placement.databases.system import load_system, read_deployment
+        from placement.io.formats.document import read_text
+
+        system = load_system(database)
+        request = system.request(load_localities(None, instance.sites), "", {})
+        reading = read_deployment(system, [(path, read_text(path))], request)
+        with located(path):
+            return _of_deployment(instance, reading.deployment)
     from placement.databases.deployment import load_deployment
 
     try:
@@ -92,18 +100,6 @@ def read_running(instance: Instance | None, path: str) -> Plan:
     sizes = len(here.replicas), len(here.voters)
     problem = Problem(instance, replicas=sizes[0], voters=sizes[1], quorum=quorum)
     return evaluate(problem, here, method="as read")
-
-
-def _of_system(instance: Instance, path: str, database: str) -> Configuration:
-    from placement.databases.localities import load_localities
-    from placement.databases.system import load_system, read_deployment
-    from placement.io.formats.document import read_text
-
-    system = load_system(database)
-    request = system.request(load_localities(None, instance.sites), "", {})
-    reading = read_deployment(system, [(path, read_text(path))], request)
-    with located(path):
-        return _of_deployment(instance, reading.deployment)
 
 
 def _of_deployment(instance: Instance, deployment: Deployment) -> Configuration:

@@ -72,13 +72,24 @@ def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[
     if plan.found:
         table = sites_table(shown, view, 0, lost=question.lost, before=plan, sortable=False)
         panels |= {"clients": _clients(shown), "table": table}
+    rows: list[dict[str, object]] = []
+    for limit in map(read_limit, question.asked.keep):
+        measure, found = limit.measure, value_of_plan(plan, limit.measure)
+        scale = 100 if measure.share else 1
+        rows.append({
+            "measure": str(measure), "sign": ">=" if measure.share else "<=",
+            "bound": scale * limit.bound,
+            "unit": "%" if measure.share else measure.unit,
+            "value": scale * found if math.isfinite(found) else None,
+            "words": amount(plan.problem, measure, found) if plan.found else "no plan",
+        })  # fmt: skip
     return {
         **outcome_document(plan),
         "badge": STATUS_WORDS[plan.status],
         "asked": f"{describe(plan.problem)} · search {duration(plan.seconds)}",
         "currency": None if prices is None else prices.currency,
         "shares": operation_shares(plan.problem.instance),
-        "limits": _limits(question, plan),
+        "limits": rows,
         "after": None if after is None else outcome_document(after),
         "html": {"map": view.layers, **panels},
     }
@@ -184,22 +195,6 @@ def operation_shares(instance: Instance) -> dict[str, float]:
     issued = instance.counts.sum(axis=(0, 1))
     shares = issued / max(issued.sum(), 1.0)
     return {one.name: float(n) for one, n in zip(instance.operations, shares, strict=True)}
-
-
-def _limits(question: PageQuestion, plan: Plan) -> list[dict[str, object]]:
-    """Return measure, sign, bound, unit and value of each limit; the value None without a plan."""
-    rows: list[dict[str, object]] = []
-    for limit in map(read_limit, question.asked.keep):
-        measure, found = limit.measure, value_of_plan(plan, limit.measure)
-        scale = 100 if measure.share else 1
-        rows.append({
-            "measure": str(measure), "sign": ">=" if measure.share else "<=",
-            "bound": scale * limit.bound,
-            "unit": "%" if measure.share else measure.unit,
-            "value": scale * found if math.isfinite(found) else None,
-            "words": amount(plan.problem, measure, found) if plan.found else "no plan",
-        })  # fmt: skip
-    return rows
 
 
 def _clients(plan: Plan) -> str:

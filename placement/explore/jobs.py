@@ -182,31 +182,6 @@ def _compare(explorer: Explorer, value: Mapping[str, object], listen: Listener) 
     return compared(plans, [text(name, "names") for name in names], explorer.ground)
 
 
-def _place(explorer: Explorer, value: Mapping[str, object]) -> Answer:
-    """Return the latitude and longitude of a point of the map."""
-    x, y = (number(value.get(key), key, minimum=-1e6, maximum=1e6) for key in ("x", "y"))
-    place = explorer.ground.place_at(x, y)
-    if place is None:
-        raise InputError("not a place on the globe", field="x, y", value=(x, y))
-    return {"lat": round(place[0], 3), "lon": round(place[1], 3)}
-
-
-def _load(explorer: Explorer, value: Mapping[str, object]) -> Answer:
-    """Return the question of a file that the user opened."""
-    source, words = "question.toml", text(value.get("text"), "text")
-    try:
-        values = tomllib.loads(words)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not TOML ({error})", source=source) from None
-    asked = question_from(values, source=source)
-    if asked.instance not in (None, explorer.origin.instance):
-        raise InputError(
-            "a question about another instance", source=source, field="instance",
-            value=asked.instance, expected=repr(explorer.origin.instance),
-        )  # fmt: skip
-    return {"question": page_question(asked, explorer.instance, files=False)}
-
-
 JOBS = ("plan", "tail", "why", "curve", "front", "everyone", "compare", "file", "place", "load")
 """Kinds of jobs."""
 
@@ -234,9 +209,24 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
     if not isinstance(value, dict):
         raise InputError("not an object", field=kind, expected="named keys")
     if kind == "place":
-        return _place(explorer, value)
+        x, y = (number(value.get(key), key, minimum=-1e6, maximum=1e6) for key in ("x", "y"))
+        place = explorer.ground.place_at(x, y)
+        if place is None:
+            raise InputError("not a place on the globe", field="x, y", value=(x, y))
+        return {"lat": round(place[0], 3), "lon": round(place[1], 3)}
     if kind == "load":
-        return _load(explorer, value)
+        source, words = "question.toml", text(value.get("text"), "text")
+        try:
+            values = tomllib.loads(words)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"not TOML ({error})", source=source) from None
+        asked = question_from(values, source=source)
+        if asked.instance not in (None, explorer.origin.instance):
+            raise InputError(
+                "a question about another instance", source=source, field="instance",
+                value=asked.instance, expected=repr(explorer.origin.instance),
+            )  # fmt: skip
+        return {"question": page_question(asked, explorer.instance, files=False)}
     if kind == "compare":
         return _compare(explorer, value, listen)
     return _of_question(explorer, kind, value, listen)

@@ -49,6 +49,14 @@ def _document(explorer: Explorer) -> str:
         Markup('<script src="script.js" defer></script>'),
         Markup('<script src="explore.js" type="module"></script>'),
     ]
+    rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
+    nearest = rtt.argmin(axis=1)
+    regions: dict[str, list[int]] = {}  # the clients that are nearest to a site of a domain
+    for level, labels in instance.domains.items():
+        if 2 <= len({label for label in labels if label}) <= 12:
+            for client, site in enumerate(nearest):
+                if labels[site] is not None:
+                    regions.setdefault(f"{level} {labels[site]}", []).append(client)
     body = [
         tag("a", {"class": "skip", "href": "#answer"}, "Skip to the answer"),
         tag(
@@ -65,40 +73,20 @@ def _document(explorer: Explorer) -> str:
         ),
         tag("main", {"class": "explore"}, _answer(explorer), _controls(instance),
             _panels(instance)),
-        json_script("data", {**_data(instance), "start": explorer.start}),
+        json_script("data", {
+            "name": instance.name,
+            "sites": list(instance.sites),
+            "clients": list(instance.clients),
+            "intervals": list(instance.intervals),
+            "regions": regions,
+            "shares": operation_shares(instance),
+            "prices": instance.prices is not None,
+            "spread": DEFAULT_SPREAD,
+            "start": explorer.start,
+        }),
     ]  # fmt: skip
     document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
     return f"<!doctype html>\n{document}\n"
-
-
-def _data(instance: Instance) -> dict[str, object]:
-    """Return the data of the instance that the script of the page needs."""
-    return {
-        "name": instance.name,
-        "sites": list(instance.sites),
-        "clients": list(instance.clients),
-        "intervals": list(instance.intervals),
-        "regions": _regions(instance),
-        "shares": operation_shares(instance),
-        "prices": instance.prices is not None,
-        "spread": DEFAULT_SPREAD,
-    }
-
-
-def _regions(instance: Instance) -> dict[str, list[int]]:
-    """Return the clients of each region: those that are nearest to one of its sites.
-
-    The regions are the domains of the levels that have 2 to 12 of them.
-    """
-    rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
-    nearest = rtt.argmin(axis=1)
-    found: dict[str, list[int]] = {}
-    for level, labels in instance.domains.items():
-        if 2 <= len({label for label in labels if label}) <= 12:
-            for client, site in enumerate(nearest):
-                if labels[site] is not None:
-                    found.setdefault(f"{level} {labels[site]}", []).append(client)
-    return found
 
 
 def _button(identifier: str, words: str, **more: str) -> Markup:

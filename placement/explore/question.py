@@ -98,7 +98,12 @@ class PageQuestion:
         """Instance with the changes of the question: table, sites, interval, mix, then factors."""
         instance = self.instance
         if self.counts is not None:
-            instance = instance.replace(counts=_counts(self.counts, instance), intervals=())
+            name, content = self.counts
+            kinds = [operation.name for operation in instance.operations]
+            rows = ColumnTable.of(parse_csv(content, name))
+            found = demand_of(rows, clients=instance.clients, operations=kinds)
+            summed: FloatArray = found.counts.sum(axis=(0, 1))
+            instance = instance.replace(counts=summed, intervals=())
         for site in self.added:
             instance = with_site(instance, site.name, site.latitude, site.longitude)
         if self.interval is not None:
@@ -150,16 +155,6 @@ def _arguments(asked: Question) -> argparse.Namespace:
     return argparse.Namespace(
         **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
     )
-
-
-def _counts(table: tuple[str, str], instance: Instance) -> FloatArray:
-    """Return the operations in a table of demand, shape (clients, operations), summed over time."""
-    name, content = table
-    kinds = [operation.name for operation in instance.operations]
-    rows = ColumnTable.of(parse_csv(content, name))
-    found = demand_of(rows, clients=instance.clients, operations=kinds)
-    summed: FloatArray = found.counts.sum(axis=(0, 1))
-    return summed
 
 
 class _NetworkKey:

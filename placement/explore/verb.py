@@ -60,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
     instance, start = instance_from(args), None
     if args.question is not None:
         start = page_question(args.question, instance, files=True)
-    explorer = Explorer(instance, _origin(args), args.time_limit, start)
+    names = {key.name for key in KEYS.values() if key.group in ("instance", "prices")}
+    given = {key.name: value for key, value in question_of(args).given() if key.name in names}
+    explorer = Explorer(instance, Question(**given), args.time_limit, start)
     with _listen(args.host, args.port) as listening:
         serve(explorer, listening, open_page=args.open)
     return exits.FOUND
@@ -113,10 +115,3 @@ def _listen(host: str, port: int) -> socket.socket:
             f"cannot listen there ({error})", field="--host, --port", value=f"{host}, {port}"
         ) from None
     return found
-
-
-def _origin(args: argparse.Namespace) -> Question:
-    """Return the keys of the instance, and of the prices that changed it."""
-    names = {key.name for key in KEYS.values() if key.group in ("instance", "prices")}
-    given = {key.name: value for key, value in question_of(args).given() if key.name in names}
-    return Question(**given)

@@ -344,6 +344,13 @@ def load_plan(
     certificate = document.plain("certificate") if document.has("certificate") else None
     if not isinstance(certificate, dict | None):
         raise document.refuse("certificate", "not a certificate", "named keys")
+    table = document.table("stats")
+    stats: dict[str, float | int | str] = {}
+    for key in table.values:
+        plain = table.plain(key)
+        if not isinstance(plain, (int, float, str)):
+            raise table.refuse(key, "not a number or text", "a number or text")
+        stats[key] = plain
     plan = Plan(
         problem=problem,
         configuration=configuration,
@@ -354,7 +361,7 @@ def load_plan(
         seconds=document.number("seconds"),
         reasons=document.names("reasons", ()),
         notes=document.names("notes", ()),
-        stats=_stats(document),
+        stats=MappingProxyType(stats),
         certificate=certificate,
         checked=False,
     )
@@ -408,17 +415,6 @@ def _find_instance(document: Document, path: Path) -> Instance:
             raise about.refuse("seed", "out of range", "a whole number >= 0")
         return datasets.load(source, mix=mix, seed=seed)
     return load_instance(path.resolve().parent / source)
-
-
-def _stats(document: Document) -> Mapping[str, float | int | str]:
-    table = document.table("stats")
-    stats: dict[str, float | int | str] = {}
-    for key in table.values:
-        plain = table.plain(key)
-        if not isinstance(plain, (int, float, str)):
-            raise table.refuse(key, "not a number or text", "a number or text")
-        stats[key] = plain
-    return MappingProxyType(stats)
 
 
 def _configuration(document: Document, instance: Instance) -> Configuration | None:

@@ -88,7 +88,7 @@ class SitePrices(_PriceList):
         known = self.columns.get(column)
         if known is None:
             return None
-        found = [_lookup(known, site) for site in sites]
+        found = [known[site] if site in known else known.get(_plain(site)) for site in sites]
         missing = [site for site, price in zip(sites, found, strict=True) if price is None]
         if missing:
             words = f"{len(missing)} of {len(sites)} sites have no price"
@@ -211,10 +211,6 @@ class TransferTable(_PriceList):
 def _plain(name: str) -> str:
     """Return the short form of a name in price lists: "East US 2" -> "eastus2"."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _lookup(known: Mapping[str, float], name: str) -> float | None:
-    return known[name] if name in known else known.get(_plain(name))
 
 
 def _lookup_pair(known: Mapping[tuple[str, str], _T], sender: str, receiver: str) -> _T | None:
@@ -354,7 +350,13 @@ def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
         if any(read_header(name).end == "dst" for name in table.columns[1:]):
             steps = _long(table, ("from", "to"))
         else:
-            steps = _square(table)
+            told = matrix_of(ColumnTable.of(table), table.columns[:1], "row", PRICE, gaps=True)
+            steps = {
+                (sender, receiver): [(math.inf, price)]
+                for sender, row in zip(told.rows, told.values.tolist(), strict=True)
+                for receiver, price in zip(told.columns, row, strict=True)
+                if not math.isnan(price)
+            }
     tiers = {pair: _ascending(found, source, pair) for pair, found in steps.items()}
     return TransferTable(
         source,
@@ -419,16 +421,6 @@ def _long(table: Table, ends: tuple[str, ...]) -> dict[tuple[str, str], list[tup
     return steps
 
 
-def _square(table: Table) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    found = matrix_of(ColumnTable.of(table), table.columns[:1], "row", PRICE, gaps=True)
-    return {
-        (sender, receiver): [(math.inf, price)]
-        for sender, row in zip(found.rows, found.values.tolist(), strict=True)
-        for receiver, price in zip(found.columns, row, strict=True)
-        if not math.isnan(price)
-    }
-
-
 def _ascending(found: list[tuple[float, float]], source: str, pair: tuple[str, str]) -> Tiers:
     """Return tiers in ascending order; refuse two of one volume, and a last one with a limit."""
     ordered = sorted(found)
@@ -484,20 +476,14 @@ def _rates(document: Document) -> Iterator[_Rate]:
     return _aws(document) if document.has("products") else _azure(document)
 
 
-def _codes(products: Document) -> dict[str, str]:
-    """Return the code of each region that some product names in full and by its code."""
+def _aws(document: Document) -> Iterator[_Rate]:
+    products, terms = document.table("products"), document.table("terms").table("OnDemand")
     codes: dict[str, str] = {}
     for sku in products.values:
         product = products.table(sku).table("attributes")
         for name, code in _REGION_KEYS:
             if product.text(name, "") and product.text(code, ""):
                 codes.setdefault(product.text(name, ""), product.text(code, ""))
-    return codes
-
-
-def _aws(document: Document) -> Iterator[_Rate]:
-    products, terms = document.table("products"), document.table("terms").table("OnDemand")
-    codes = _codes(products)
     for sku in products.values:
         product = products.table(sku).table("attributes")
         kind = product.text("transferType", "")

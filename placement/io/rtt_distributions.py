@@ -112,7 +112,17 @@ def distributions_of(
         own = np.arange(len(instance.sites))
         across[own, own] = np.eye(1, bins)[0]
         made = Distributions(to_sites, across, width, instance.sites, instance.clients)
-    _compare_units(made, instance, sites.source)
+    place = np.arange(made.bins) * made.width
+    # Overflow lies beyond the horizon, so that this mean is at most the real one.
+    mean = sum(float((t[:] @ place).mean()) for t in (made.client_site, made.site_site))
+    told = float(instance.client_rtt.mean() + instance.site_rtt.mean())
+    if told > 0 and not told / _UNLIKE < mean < told * _UNLIKE:
+        warnings.warn(
+            f"{sites.source}: the mean of the distributions is {mean:.4g} ms where that of the "
+            f"instance's RTTs is {told:.4g} ms; are they milliseconds?",
+            UnitsWarning,
+            stacklevel=2,
+        )
     return made
 
 
@@ -149,21 +159,6 @@ def _curves(
         for j, b in enumerate(columns):
             found[-1].append(table.pairs.get((a, b)) or table.constant(float(rtt[i, j])))
     return found
-
-
-def _compare_units(made: Distributions, instance: Instance, source: str) -> None:
-    """Warn when the distributions cannot be about the RTTs of the instance."""
-    place = np.arange(made.bins) * made.width
-    # Overflow lies beyond the horizon, so that this mean is at most the real one.
-    mean = sum(float((t[:] @ place).mean()) for t in (made.client_site, made.site_site))
-    told = float(instance.client_rtt.mean() + instance.site_rtt.mean())
-    if told > 0 and not told / _UNLIKE < mean < told * _UNLIKE:
-        warnings.warn(
-            f"{source}: the mean of the distributions is {mean:.4g} ms where that of the "
-            f"instance's RTTs is {told:.4g} ms; are they milliseconds?",
-            UnitsWarning,
-            stacklevel=2,
-        )
 
 
 def pairs_csv(table: PairTable) -> bytes:

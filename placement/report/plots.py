@@ -248,7 +248,14 @@ class _Painter:
 
     def _element(self, one: Element, above: list[Element], look: Look, place: _Place) -> None:
         """Paint an element and the elements in it."""
-        own = {key: look[key] for key in _INHERITED if key in look} | _declared(one, above)
+        found: Look = {}
+        for _, compounds, declared in _rules():
+            if not _fits(one, compounds[-1]):
+                continue
+            rest = iter(reversed(above))
+            if all(any(_fits(other, part) for other in rest) for part in reversed(compounds[:-1])):
+                found |= declared
+        own = {key: look[key] for key in _INHERITED if key in look} | found
         if "text-anchor" in one.attrib:
             own["text-anchor"] = one.attrib["text-anchor"]
         if own.get("display") == "none" or one.tag in ("defs", "title", "clipPath"):
@@ -397,18 +404,6 @@ def _rules() -> list[tuple[tuple[int, int], list[tuple[str, frozenset[str]]], Lo
                 weight = (sum(len(c) for _, c in compounds), sum(bool(t) for t, _ in compounds))
                 found.append((weight, compounds, _declarations(value)))
     return sorted(found, key=lambda rule: rule[0])
-
-
-def _declared(one: Element, above: Sequence[Element]) -> Look:
-    """Return what the style sheet declares for an element under its ancestors."""
-    found: Look = {}
-    for _, compounds, look in _rules():
-        if not _fits(one, compounds[-1]):
-            continue
-        rest = iter(reversed(above))
-        if all(any(_fits(other, part) for other in rest) for part in reversed(compounds[:-1])):
-            found |= look
-    return found
 
 
 def _fits(one: Element, compound: tuple[str, frozenset[str]]) -> bool:

@@ -100,7 +100,12 @@ def read_results(path: str | os.PathLike[str]) -> Results:
             raise InputError("not text", source=where, expected="UTF-8") from None
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind == "run":
-            _check_run(value, where)
+            if value.get("format") != FORMAT:
+                words = "not a file of benchmark results"
+                raise refused(where, "format", words, value.get("format"), repr(FORMAT))
+            if value.get("version") != VERSION:
+                words = "written by another version of this program"
+                raise refused(where, "version", words, value.get("version"), str(VERSION))
             runs.append(value)
         elif kind == "row":
             key = value.get("key")
@@ -113,15 +118,6 @@ def read_results(path: str | os.PathLike[str]) -> Results:
         else:
             raise refused(where, "kind", "not a line of results", kind, "'run' or 'row'")
     return Results(tuple(runs), tuple(rows.values()), len(data) - whole, source)
-
-
-def _check_run(value: Mapping[str, Any], where: str) -> None:
-    if value.get("format") != FORMAT:
-        words = "not a file of benchmark results"
-        raise refused(where, "format", words, value.get("format"), repr(FORMAT))
-    if value.get("version") != VERSION:
-        words = "written by another version of this program"
-        raise refused(where, "version", words, value.get("version"), str(VERSION))
 
 
 def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:

@@ -336,6 +336,7 @@ def _add_fronts(verbs: Subparsers) -> None:
 def _run_fronts(args: argparse.Namespace) -> int:
     """Find the frontier, write, print."""
     from placement.analysis.pareto_frontier import pareto
+    from placement.problem import describe
 
     check_table_targets(args)
     problem, sizes, voters = question_of_sizes(args, instance_from(args))
@@ -353,8 +354,13 @@ def _run_fronts(args: argparse.Namespace) -> int:
             settings=settings_from(args),
         )
     attrs = {str(name): value for name, value in table.attrs.items()}
+    said = describe(problem.replace(cost_weight=0.0, budget=None))
+    parts = [f"latency against cost for {said} or fewer; on {problem.instance.name}"]
+    parts.append(f"cost in {table.attrs['currency']} per month")
+    if table.attrs["prices"]:
+        parts.append(f"prices: {table.attrs['prices']}")
     document = {
-        "question": _fronts_question(problem, table),
+        "question": "; ".join(parts),
         **attrs,
         "method": args.method,
         "points": records(table),
@@ -419,18 +425,6 @@ def _of_measures(
     if not front:
         return exit_code_of(["infeasible" if complete else "unknown"])
     return exit_code_of(found["status"])
-
-
-def _fronts_question(problem: Problem, table: pd.DataFrame) -> str:
-    """Return the question in words, with the currency and the source of the prices."""
-    from placement.problem import describe
-
-    said = describe(problem.replace(cost_weight=0.0, budget=None))
-    parts = [f"latency against cost for {said} or fewer; on {problem.instance.name}"]
-    parts.append(f"cost in {table.attrs['currency']} per month")
-    if table.attrs["prices"]:
-        parts.append(f"prices: {table.attrs['prices']}")
-    return "; ".join(parts)
 
 
 def _pareto_text(table: pd.DataFrame) -> str:

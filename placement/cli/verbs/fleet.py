@@ -236,7 +236,15 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
 def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArray]:
     """Return the operations of each database, read or generated, each (clients, operations)."""
     if args.fleet_hour is not None:
-        return _hour_demand(args, instance)
+        from datetime import UTC, datetime
+
+        from placement.workloads import Timeline
+
+        if args.fleet is None:
+            raise InputError("the demand of a table has no hour", field="--fleet-hour",
+                             value=args.fleet_hour, expected="--fleet N beside it")  # fmt: skip
+        hour = Timeline(datetime(2026, 3, 18, args.fleet_hour, tzinfo=UTC), 1, 60)
+        return _expected_demand(args, instance, hour)
     if args.demand is None:
         from datetime import date
 
@@ -266,19 +274,6 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
             expected="at least one operation of each database",
         )  # fmt: skip
     return counts
-
-
-def _hour_demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArray]:
-    """Return the operations that generated databases expect in one hour of a working day."""
-    from datetime import UTC, datetime
-
-    from placement.workloads import Timeline
-
-    if args.fleet is None:
-        raise InputError("the demand of a table has no hour", field="--fleet-hour",
-                         value=args.fleet_hour, expected="--fleet N beside it")  # fmt: skip
-    hour = Timeline(datetime(2026, 3, 18, args.fleet_hour, tzinfo=UTC), 1, 60)
-    return _expected_demand(args, instance, hour)
 
 
 def _expected_demand(
@@ -333,7 +328,8 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
     if not found.proven and math.isfinite(found.bound):
         proof = f"nothing found; no plan is below {found.bound:,.6g} ms·operations"
-    reasons = _shortened(found.reasons)
+    more = len(found.reasons) - _SHOWN
+    reasons = [*found.reasons[:_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
     proof += _kept_free(found.fleet)
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]
@@ -346,12 +342,6 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
         parquet=_parquet(plans, document, args),
     )
     return exits.INFEASIBLE if found.proven else exits.NOTHING
-
-
-def _shortened(lines: Sequence[str]) -> list[str]:
-    """Return the first lines, and in one more how many are left out."""
-    more = len(lines) - _SHOWN
-    return [*lines[:_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
 
 
 def _kept_free(fleet: FleetProblem) -> str:

@@ -21,7 +21,6 @@ from placement.support.entry_points import Group
 from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
-    from placement.cli.output import Rows
     from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
     from placement.quorumstore.problem import CountArray
     from placement.support.checks import FloatArray
@@ -232,7 +231,16 @@ def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in _runs(args)])
-    _measure(rows)
+    bounds = [float(str(row["bound"])) for row in rows if "bound" in row]
+    values = [float(str(row["value"])) for row in rows if "value" in row]
+    best, least = max(bounds, default=-math.inf), min(values, default=math.inf)
+    for row in rows:
+        if "bound" in row and float(str(row["bound"])) > least * (1 + OPTIMALITY_TOLERANCE):
+            row["reason"] = f"WRONG: the bound is above the value {least:g} of another method"
+        if "value" in row:
+            value = float(str(row["value"]))
+            row["gap"] = 1 - best / value if value else 0.0
+            row["gap_percent"] = max(0.0, 100 * float(str(row["gap"])))
     code = show_rows(
         args,
         rows,
@@ -288,20 +296,6 @@ def _step(
         return row
 
     return step
-
-
-def _measure(rows: Rows) -> None:
-    """Give each row its gap to the best bound; mark a bound that another row refutes."""
-    bounds = [float(str(row["bound"])) for row in rows if "bound" in row]
-    values = [float(str(row["value"])) for row in rows if "value" in row]
-    best, least = max(bounds, default=-math.inf), min(values, default=math.inf)
-    for row in rows:
-        if "bound" in row and float(str(row["bound"])) > least * (1 + OPTIMALITY_TOLERANCE):
-            row["reason"] = f"WRONG: the bound is above the value {least:g} of another method"
-        if "value" in row:
-            value = float(str(row["value"]))
-            row["gap"] = 1 - best / value if value else 0.0
-            row["gap_percent"] = max(0.0, 100 * float(str(row["gap"])))
 
 
 # --- question ---------------------------------------------------------------------------------

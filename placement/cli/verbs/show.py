@@ -64,7 +64,17 @@ def _add_instance(verbs: Subparsers) -> None:
 def _run_instance(args: argparse.Namespace) -> int:
     """Print the instance or the plan."""
     if _is_plan(args.instance):
-        return _show_plan(args)
+        from placement.io.plan_file import load_any_plan, plan_document
+        from placement.io.quorum_plan_document import quorum_plan_document
+        from placement.plan import Plan
+        from placement.text.plans import quorum_plan_text
+
+        plan = load_any_plan(args.instance, work=args.work)
+        if isinstance(plan, Plan):
+            show_result(args, lambda: plan_document(plan), lambda: str(plan))
+        else:
+            show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan))
+        return exit_code(plan.status)
     from placement.text import instance_text
 
     instance, most = instance_from(args), max(0, args.clients)
@@ -72,20 +82,6 @@ def _run_instance(args: argparse.Namespace) -> int:
         args, lambda: _instance_document(instance), lambda: instance_text(instance, most=most)
     )
     return exits.FOUND
-
-
-def _show_plan(args: argparse.Namespace) -> int:
-    from placement.io.plan_file import load_any_plan, plan_document
-    from placement.io.quorum_plan_document import quorum_plan_document
-    from placement.plan import Plan
-    from placement.text.plans import quorum_plan_text
-
-    plan = load_any_plan(args.instance, work=args.work)
-    if isinstance(plan, Plan):
-        show_result(args, lambda: plan_document(plan), lambda: str(plan))
-    else:
-        show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan))
-    return exit_code(plan.status)
 
 
 def _is_plan(source: str) -> bool:
@@ -314,20 +310,16 @@ def _protocols_document(
             key: {"default": one.default, "meaning": one.meaning, "required": one.required}
             for key, one in family.all_parameters.items()
         },
-        "paths": _paths_document(paths),
-    }
-
-
-def _paths_document(paths: Mapping[str, CommitPath]) -> dict[str, object]:
-    return {
-        kind: {
-            "near": path.trips[0],
-            "relay": path.trips[1],
-            "direct": path.trips[2],
-            "waits": list(path.waits),
-            "constant": path.constant,
-        }
-        for kind, path in paths.items()
+        "paths": {
+            kind: {
+                "near": path.trips[0],
+                "relay": path.trips[1],
+                "direct": path.trips[2],
+                "waits": list(path.waits),
+                "constant": path.constant,
+            }
+            for kind, path in paths.items()
+        },
     }
 
 

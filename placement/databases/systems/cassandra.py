@@ -266,22 +266,6 @@ def refuse_keyspace(deployment: Deployment, request: Request, *, title: str) -> 
     return reasons
 
 
-def _levels(deployment: Deployment) -> dict[str, str]:
-    """Return the consistency levels as they were read, where they still are as many votes."""
-    said, found = remarked(deployment.kept, "kept"), {}
-    for setting, votes in (
-        ("read_level", deployment.read or 0),
-        ("write_level", deployment.quorum),
-    ):
-        level = said.text(setting, "")
-        if level not in _LEVELS or _votes(level, deployment) != votes:
-            level = _level(votes, deployment.voters) or ""
-        if _OPERATIONS[setting] in deployment.everywhere:
-            level = "EACH_QUORUM"
-        found[setting] = level
-    return found
-
-
 def _statement(verb: str, name: str, keyspace: _Keyspace) -> str:
     def value(one: _Value) -> str:
         if isinstance(one, tuple):
@@ -334,7 +318,17 @@ def write_keyspace(
     deployment: Deployment, request: Request, path: MovePath | None, *, scylla: bool
 ) -> Script:
     """Return the statements for a deployment, in the language of Cassandra or of ScyllaDB."""
-    levels = _levels(deployment)
+    as_read, levels = remarked(deployment.kept, "kept"), dict[str, str]()
+    for setting, votes in (
+        ("read_level", deployment.read or 0),
+        ("write_level", deployment.quorum),
+    ):
+        level = as_read.text(setting, "")
+        if level not in _LEVELS or _votes(level, deployment) != votes:
+            level = _level(votes, deployment.voters) or ""
+        if _OPERATIONS[setting] in deployment.everywhere:
+            level = "EACH_QUORUM"
+        levels[setting] = level
     kept: dict[str, _Keyspace] = {}
     present = path.present if path else deployment
     if scylla and present.system == "scylla" and present.kept:

@@ -46,7 +46,14 @@ def _read(texts: Texts, request: Request) -> Reading:
         for table in document.tables("members"):
             learner = table.truth("isLearner", False)
             if not table.text("name", ""):
-                _unstarted(table, learner, findings)
+                where = ", ".join(table.names("peerURLs", ())) or table.place
+                what = f"{where} has no name: it was added and has never started"
+                remedy = "start it, or remove it (etcdctl member remove)"
+                if learner:
+                    findings.warning("member-not-started", f"the learner {what}", remedy)
+                else:
+                    words = f"the member {what}, yet it counts for the quorum"
+                    findings.error("member-not-started", words, remedy)
             if (member := _member(table, learner, request)) is not None:
                 members.append(member)
             else:
@@ -123,17 +130,6 @@ def _member(table: Document, learner: bool, request: Request) -> Member | None:
     identity = _identity(table, "ID") if table.has("ID") else ""
     clients, kept = ",".join(table.names("clientURLs", ())), {"peer_url": ",".join(peers)}
     return Member(name, site, not learner, identity, clients, role, kept if peers else {})
-
-
-def _unstarted(table: Document, learner: bool, findings: Findings) -> None:
-    where = ", ".join(table.names("peerURLs", ())) or table.place
-    what = f"{where} has no name: it was added and has never started"
-    remedy = "start it, or remove it (etcdctl member remove)"
-    if learner:
-        findings.warning("member-not-started", f"the learner {what}", remedy)
-    else:
-        words = f"the member {what}, yet it counts for the quorum"
-        findings.error("member-not-started", words, remedy)
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -270,7 +266,14 @@ class _Runbook:
 
     def run(self, allowed: int) -> int:
         """Add the commands, and return the most learners that there are at once."""
-        moves, again = _learners_late(self.moves), []
+        adds = {move.replica: move for move in self.moves if move.kind == "add-learner"}
+        ordered: list[ServerMove] = []
+        for move in self.moves:
+            if move.kind not in ("add-learner", "catch-up"):
+                if move.kind == "promote" and move.replica in adds:
+                    ordered.append(adds.pop(move.replica))
+                ordered.append(move)
+        moves, again = [*ordered, *adds.values()], []
         if self.most >= allowed and any(move.kind == "add-learner" for move in moves):
             moves = self._old_learners_first(moves)
         for move in moves:
@@ -314,18 +317,6 @@ class _Runbook:
         voted = {voter for move in moves for voter in move.voting} | {*self.voting}
         gone = [move for move in moves if move.kind == "remove" and move.replica not in voted]
         return [*gone, *(move for move in moves if move not in gone)]
-
-
-def _learners_late(moves: Sequence[ServerMove]) -> list[ServerMove]:
-    """Put the addition of each learner just before its promotion; those that stay come last."""
-    adds = {move.replica: move for move in moves if move.kind == "add-learner"}
-    ordered: list[ServerMove] = []
-    for move in moves:
-        if move.kind not in ("add-learner", "catch-up"):
-            if move.kind == "promote" and move.replica in adds:
-                ordered.append(adds.pop(move.replica))
-            ordered.append(move)
-    return [*ordered, *adds.values()]
 
 
 SYSTEM = DatabaseSystem(

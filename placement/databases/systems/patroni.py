@@ -170,7 +170,13 @@ def _take_document(cluster: _Cluster, document: Document) -> None:
 
 
 def _reading(cluster: _Cluster, request: Request) -> Reading:
-    mode, listed = _mode_of(cluster), cluster.servers
+    roles = {server.role for server in cluster.servers.values()}
+    shown = "quorum" if "quorum standby" in roles else "on" if "sync standby" in roles else "off"
+    mode = cluster.settings.get("synchronous_mode", shown).lower()
+    if mode not in ("quorum", *_TRUE, *_FALSE):
+        hint = "quorum, on or off"
+        raise refused(cluster.source, "synchronous_mode", "unknown mode", mode, hint)
+    mode, listed = "on" if mode in _TRUE else "off" if mode in _FALSE else mode, cluster.servers
     if cluster.leader and cluster.leader not in listed:
         hint = "the name of a server"
         raise refused(cluster.source, "leader", "no such server", cluster.leader, hint)
@@ -214,17 +220,6 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
     _judge_roles(cluster, mode, members, findings)
     _judge_mode(cluster, mode, asked, able, len(standbys) > len(chosen), findings)
     return Reading(deployment, tuple(findings))
-
-
-def _mode_of(cluster: _Cluster) -> str:
-    """Return the mode: as configured, else as the roles of the list tell it."""
-    roles = {server.role for server in cluster.servers.values()}
-    shown = "quorum" if "quorum standby" in roles else "on" if "sync standby" in roles else "off"
-    mode = cluster.settings.get("synchronous_mode", shown).lower()
-    if mode not in ("quorum", *_TRUE, *_FALSE):
-        hint = "quorum, on or off"
-        raise refused(cluster.source, "synchronous_mode", "unknown mode", mode, hint)
-    return "on" if mode in _TRUE else "off" if mode in _FALSE else mode
 
 
 def _order(

@@ -245,7 +245,11 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     if deployment.non_voters_at:
         learners = {at(site): count for site, count in deployment.non_voters_at.items()}
         options["LEARNER_CONSTRAINTS"] = json.dumps(learners)
-    before = _before(deployment, path)
+    policies: dict[str, _PolicyOptions] = {}
+    for each in (deployment, *([path.present] if path else [])):
+        if each.system == "tidb" and each.kept:
+            _take_policies(each.kept, "kept", policies)
+    before = next(iter(policies.values())).options if policies else {}
     if "SURVIVAL_PREFERENCES" in before:
         options["SURVIVAL_PREFERENCES"] = before["SURVIVAL_PREFERENCES"]
     changes = path.changes(SYSTEM.keeps(deployment)) if path is not None else ()
@@ -266,15 +270,6 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     if lost:
         notes.append(f"constraints of the present policy are left out: {', '.join(lost)}")
     return Script("\n".join(lines) + "\n", tuple(notes))
-
-
-def _before(deployment: Deployment, path: MovePath | None) -> dict[str, str]:
-    """Return the options of the policy that was read, if one was."""
-    policies: dict[str, _PolicyOptions] = {}
-    for one in (deployment, *([path.present] if path else [])):
-        if one.system == "tidb" and one.kept:
-            _take_policies(one.kept, "kept", policies)
-    return next(iter(policies.values())).options if policies else {}
 
 
 SYSTEM = DatabaseSystem(

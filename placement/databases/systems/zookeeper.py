@@ -7,7 +7,6 @@ counts for no quorum.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from placement.databases.deployment import Deployment, Member
@@ -153,22 +152,6 @@ def _refuses(deployment: Deployment, request: Request) -> list[str]:
     return reasons
 
 
-def _numbered(servers: Sequence[Server]) -> dict[str, int]:
-    """Return the number of each server: its own, else from the table, else the next free one."""
-    found: dict[str, int] = {}
-    for server in servers:
-        text = server.identity or server.facts.get("id", "")
-        if not text:
-            continue
-        if not text.isdecimal() or len(text) > 3 or not 1 <= int(text) <= _MOST_ID:
-            raise refused("", "id", "not the number of a server", text, "1 to 255")
-        if int(text) in found.values():
-            raise refused("", "id", "the number of two servers", text, "one each")
-        found[server.name] = int(text)
-    free = (number for number in range(1, _MOST_ID + 1) if number not in {*found.values()})
-    return found | {one.name: next(free) for one in servers if one.name not in found}
-
-
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
     port = request.text("client_port")
 
@@ -190,7 +173,18 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         }[move.kind]
 
     servers, by_replica = written_servers(deployment, request.localities, path)
-    numbers = _numbered(tuple(by_replica.values()) or servers)
+    every, found = tuple(by_replica.values()) or servers, dict[str, int]()
+    for server in every:
+        text = server.identity or server.facts.get("id", "")
+        if not text:
+            continue
+        if not text.isdecimal() or len(text) > 3 or not 1 <= int(text) <= _MOST_ID:
+            raise refused("", "id", "not the number of a server", text, "1 to 255")
+        if int(text) in found.values():
+            raise refused("", "id", "the number of two servers", text, "one each")
+        found[server.name] = int(text)
+    free = (number for number in range(1, _MOST_ID + 1) if number not in {*found.values()})
+    numbers = found | {one.name: next(free) for one in every if one.name not in found}
     steps = [f"# {step}" for step in numbered_steps(path, by_replica, words)]
     head = "# steps in zkCli.sh while the ensemble runs (reconfigEnabled=true), then zoo.cfg:"
     lines = [

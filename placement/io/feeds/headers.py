@@ -195,7 +195,10 @@ def read_header(text: str) -> Header:
     plain, rates = _RATE.subn(" ", _ONE_WAY.sub(" rtt ", plain) if one_way else plain)
     percent = None
     if match := _PERCENTILE.search(plain):
-        percent = _percent(next(group for group in match.groups() if group))
+        digits = next(group for group in match.groups() if group).replace(" ", ".")
+        if re.fullmatch(r"99\d+", digits):  # 999 is 99.9
+            digits = f"{digits[:2]}.{digits[2:]}"
+        percent = float(digits)
         plain = _PERCENTILE.sub(" ", plain, count=1).replace("percentile", " ")
     words = [part for word in _WORD.findall(plain) for part in _parts(word)]
     found: dict[str, list[str]] = {"quantity": ["bandwidth"] if rates else []}
@@ -242,14 +245,6 @@ def read_header(text: str) -> Header:
         bool(found.get("when")) or words == ["time"],
         tuple(unknown),
     )
-
-
-def _percent(text: str) -> float:
-    """Return the percent of ``99``, ``99.9``, ``99 9`` and ``999``."""
-    digits = text.replace(" ", ".")
-    if re.fullmatch(r"99\d+", digits):
-        digits = f"{digits[:2]}.{digits[2:]}"
-    return float(digits)
 
 
 def _parts(word: str) -> list[str]:

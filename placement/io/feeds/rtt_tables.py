@@ -98,26 +98,22 @@ def read_pairs(path: str | os.PathLike[str]) -> PairTable:
         field.
     """
     try:
-        return _distributions(path)
+        (table, *_), request = Content.of(path).blocks, FeedRequest()
+        roles = _roles(table, request)
+        if len(roles.percents) == 1 and len(roles.times) == 1:
+            expected = "two or more columns such as p50 and p99"
+            raise refused(table.source, "header", "one percentile only", roles.times[0], expected)
+        layout = "percentiles" if len(roles.percents) > 1 else "samples"
+        found = read_block(table, request, layout, Path(path).stem).distributions
+        if found is None:  # one bar per pair
+            found = _bars(table, roles, request, whole=True).distributions
+        assert found is not None  # both layouts have distributions
+        return found
     except InputError as error:
         if "--" not in error.expected:
             raise
         words = "(placement import has these options, and its --distributions writes such a table)"
         raise error.at("", expected=f"{error.expected} {words}") from None
-
-
-def _distributions(path: str | os.PathLike[str]) -> PairTable:
-    (table, *_), request = Content.of(path).blocks, FeedRequest()
-    roles = _roles(table, request)
-    if len(roles.percents) == 1 and len(roles.times) == 1:
-        expected = "two or more columns such as p50 and p99"
-        raise refused(table.source, "header", "one percentile only", roles.times[0], expected)
-    layout = "percentiles" if len(roles.percents) > 1 else "samples"
-    found = read_block(table, request, layout, Path(path).stem).distributions
-    if found is None:  # one bar per pair
-        found = _bars(table, roles, request, whole=True).distributions
-    assert found is not None  # both layouts have distributions
-    return found
 
 
 # --- rows of pairs ---------------------------------------------------------------------------
@@ -201,22 +197,6 @@ def _measured(
         labels, of_interval = order.labels, order.place[of_interval]
     axes, places = (labels, sources, destinations), (of_interval, of_source, of_destination)
     return _PairRows(axes, places, numbers)
-
-
-def _square_rtts(table: Table) -> RttTable:
-    """Return the RTTs of a square or rectangular table; a blank cell is a missing pair."""
-    destinations = tuple(name.strip() for name in table.columns[1:])
-    if not destinations:
-        expected = "a square table (the names in the first column, a column per destination)"
-        raise InputError(
-            "one column only", source=table.source, value=table.columns[0], expected=expected
-        )
-    check_unique(destinations, table.source)
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected="a row per source")
-    found = matrix_of(ColumnTable.of(table), table.columns[:1], "row", RTT, gaps=True)
-    words = (_from(table.source),)
-    return RttTable(table.source, found.rows, destinations, found.values, (), words)
 
 
 def _from(source: str, words: str = "") -> str:
@@ -624,7 +604,18 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
     known, notes = False, tuple[str, ...]()
     if columns and names:
         table, known, notes = _clean(table, table.columns[1:], request, unit)
-    rtts = _square_rtts(table)
+    destinations = tuple(name.strip() for name in table.columns[1:])
+    if not destinations:
+        expected = "a square table (the names in the first column, a column per destination)"
+        raise InputError(
+            "one column only", source=table.source, value=table.columns[0], expected=expected
+        )
+    check_unique(destinations, table.source)
+    if not table.rows:
+        raise InputError("no rows", source=table.source, expected="a row per source")
+    told = matrix_of(ColumnTable.of(table), table.columns[:1], "row", RTT, gaps=True)
+    source = (_from(table.source),)
+    rtts = RttTable(table.source, told.rows, destinations, told.values, (), source)
     end, why = _end_of_rows(table, corner, request)
     if end == "dst":
         rtts = dataclasses.replace(
@@ -663,7 +654,12 @@ def _end_of_rows(table: Table, corner: Header, request: FeedRequest) -> tuple[st
 
 def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReading:
     """Read all tables of RTTs of a file; a table of other things is left out with a note."""
-    tables = _chosen(content, request)
+    wanted = request.table.strip().lower()
+    tables = [table for table in content.blocks if wanted in ("", str(table.number))]
+    tables = tables or [table for table in content.blocks if wanted in table.heading.lower()]
+    if not tables:
+        expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
+        raise refused(content.source, "--table", "no such table", request.table, expected)
     found: list[tuple[TextTable, RttReading]] = []
     left_out: list[str] = []
     failed: list[InputError] = []
@@ -713,17 +709,6 @@ def _above(content: Content, table: TextTable) -> str:
 def _title(table: TextTable) -> str:
     heading = f" {table.heading!r}" if table.heading else ""
     return f"table {table.number}{heading} (row {[*table.numbers, 1][0]})"
-
-
-def _chosen(content: Content, request: FeedRequest) -> list[TextTable]:
-    """Return the tables that the user chooses by number or heading; all without a choice."""
-    wanted = request.table.strip().lower()
-    chosen = [table for table in content.blocks if wanted in ("", str(table.number))]
-    chosen = chosen or [table for table in content.blocks if wanted in table.heading.lower()]
-    if not chosen:
-        expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
-        raise refused(content.source, "--table", "no such table", request.table, expected)
-    return chosen
 
 
 def _sources(

@@ -91,7 +91,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
-        return _read_parquet(path)
+        source = os.fspath(path)
+        with open_parquet(path) as file:
+            table = file.read()
+        columns = _unique_columns([str(name) for name in table.column_names], source)
+        cells = [column.to_pylist() for column in table.columns]
+        rows = tuple(zip(*cells, strict=True)) if cells else ()
+        return Table(source, columns, rows, tuple(range(1, len(rows) + 1)))
     return parse_csv(read_text(path), os.fspath(path), "\t" if suffix == ".tsv" else None)
 
 
@@ -249,16 +255,6 @@ def open_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not a Parquet file ({error})", source=source) from None
-
-
-def _read_parquet(path: str | os.PathLike[str]) -> Table:
-    source = os.fspath(path)
-    with open_parquet(path) as file:
-        table = file.read()
-    columns = _unique_columns([str(name) for name in table.column_names], source)
-    cells = [column.to_pylist() for column in table.columns]
-    rows = tuple(zip(*cells, strict=True)) if cells else ()
-    return Table(source, columns, rows, tuple(range(1, len(rows) + 1)))
 
 
 # --- cells -----------------------------------------------------------------------------------

@@ -255,10 +255,16 @@ def lines(
          "aria-label": said},
         body,
     )  # fmt: skip
+    marked = not steps
+    entries = []
+    for k, one in enumerate(series):
+        look = {"class": f"series {one.role or f'series{k % 10}'} dash{k % 4}"}
+        mark = _mark(k, 18, 7, one.name) if marked else None
+        entries.append((one.name, tag("g", look, tag("path", {"d": "M0 7L36 7"}), mark)))
     return _figure(
         caption,
         name,
-        _line_legend(series, marked=not steps),
+        _legend(entries),
         tag("p", {"class": "y-label"}, y_label),
         drawn,
     )
@@ -274,16 +280,6 @@ def _mark(kind: int, x: float, y: float, said: str, *, hollow: bool = False) -> 
                                    "height": "8"}, title)  # fmt: skip
     corners = f"{x:.1f},{y - 6:.1f} {x + 5.5:.1f},{y + 4:.1f} {x - 5.5:.1f},{y + 4:.1f}"
     return tag("polygon", look | {"points": corners}, title)
-
-
-def _line_legend(series: Sequence[Series], *, marked: bool) -> Markup:
-    """Return the legend of lines: each with its dashes and its mark."""
-    entries = []
-    for k, one in enumerate(series):
-        look = {"class": f"series {one.role or f'series{k % 10}'} dash{k % 4}"}
-        mark = _mark(k, 18, 7, one.name) if marked else None
-        entries.append((one.name, tag("g", look, tag("path", {"d": "M0 7L36 7"}), mark)))
-    return _legend(entries)
 
 
 def _legend(entries: Sequence[tuple[str, Markup]]) -> Markup:

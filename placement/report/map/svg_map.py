@@ -170,7 +170,15 @@ def ground_of(instance: Instance) -> Ground:
     frame = _frame(np.concatenate([plane, crowd]), geographic)
     if not geographic:
         return Ground(frame, False, (), (), ())
-    lines = (_outline()["land"], _outline()["water"], _graticule())
+    lat = np.linspace(-90, 90, 61)
+    grid = [project(np.stack([np.full(61, lon), lat], axis=1), wrap=False)
+            for lon in (-168.9, *range(-150, 181, 30), 190.9)]  # fmt: skip
+    lon = np.linspace(-168.9, 190.9, 121)
+    grid += [
+        project(np.stack([lon, np.full(121, value)], axis=1), wrap=False)
+        for value in range(-60, 90, 30)
+    ]
+    lines = (_outline()["land"], _outline()["water"], grid)
     return Ground(frame, True, *(tuple(map(frame, each)) for each in lines))
 
 
@@ -279,19 +287,6 @@ def _frame(points: FloatArray, geographic: bool) -> _Frame:
         left = min(max(left, -2.75), 2.75 - width)
     scale = WIDTH / width
     return _Frame(left, top, scale, height * scale)
-
-
-def _graticule() -> list[FloatArray]:
-    """Meridians and parallels every 30 degrees, and the rim of the map."""
-    lat = np.linspace(-90, 90, 61)
-    lines = [project(np.stack([np.full(61, lon), lat], axis=1), wrap=False)
-             for lon in (-168.9, *range(-150, 181, 30), 190.9)]  # fmt: skip
-    lon = np.linspace(-168.9, 190.9, 121)
-    lines += [
-        project(np.stack([lon, np.full(121, value)], axis=1), wrap=False)
-        for value in range(-60, 90, 30)
-    ]
-    return lines
 
 
 # --- marks -----------------------------------------------------------------------------------
@@ -463,7 +458,15 @@ class _Ways:
             return []
         lines = [{"d": _path(piece)} for piece in pieces]
         if head:
-            lines[-1] = {"d": _path(_shortened(pieces[-1], 15.0)), "marker-end": f"url(#{head})"}
+            points = pieces[-1]
+            kept = points.copy()  # without its end: the arrow stops at the rim of the mark
+            while len(kept) > 2 and math.hypot(*(points[-1] - kept[-2])) < 15.0:
+                kept = kept[:-1]
+            dx, dy = points[-1] - kept[-2]
+            length = math.hypot(dx, dy)
+            if length > 15.0:
+                kept[-1] = points[-1] - 15.0 * (points[-1] - kept[-2]) / length
+            lines[-1] = {"d": _path(kept), "marker-end": f"url(#{head})"}
         look = {"class": f"way {kind}"}
         return [tag("g", look, tag("title", None, said), [tag("path", line) for line in lines])]
 
@@ -506,18 +509,6 @@ class _Ways:
 
 def _path(points: FloatArray) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
-def _shortened(points: FloatArray, by: float) -> FloatArray:
-    """Leave out the end of a line, so that an arrow stops at the rim of the mark it points to."""
-    kept = points.copy()
-    while len(kept) > 2 and math.hypot(*(points[-1] - kept[-2])) < by:
-        kept = kept[:-1]
-    dx, dy = points[-1] - kept[-2]
-    length = math.hypot(dx, dy)
-    if length > by:
-        kept[-1] = points[-1] - by * (points[-1] - kept[-2]) / length
-    return kept
 
 
 # --- the drawing, and its section of the page ------------------------------------------------

@@ -31,15 +31,11 @@ def _is_fping(content: Content) -> bool:
     if content.braced and content.objects:
         return all(set(one) & {*_FPING_KEYS, "stats"} and len(one) == 1 for one in content.objects)
     return any(
-        _is_fping_line(match[2])
+        any(form.fullmatch(match[2]) for form in (_FPING_SAMPLES, _FPING_ANSWER, _FPING_SUMMARY))
         if (match := _FPING_LINE.fullmatch(line))
         else _ALIVE.fullmatch(line) or _SILENT.fullmatch(line)
         for line in content.head.splitlines()[:200]
     )
-
-
-def _is_fping_line(rest: str) -> bool:
-    return any(form.fullmatch(rest) for form in (_FPING_SAMPLES, _FPING_ANSWER, _FPING_SUMMARY))
 
 
 def _read_fping(content: Content, request: FeedRequest) -> RttReading:

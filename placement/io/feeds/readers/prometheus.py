@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from placement.errors import InputError, refused
-from placement.io.feeds.headers import UNITS, Header, read_header, time_unit
+from placement.io.feeds.headers import UNITS, read_header, time_unit
 from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.readers.blackbox import MetricSeries, add_probes, series_ends
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
@@ -40,7 +40,14 @@ def _read_answer(content: Content, request: FeedRequest) -> RttReading:
     units = set()
     for one in series:
         head = read_header(one.name)
-        _check(one, head, request)
+        buckets = "le" in one.labels or one.name.endswith(("_bucket", "_count", "_sum", "_total"))
+        one_way = head.quantity == "one-way delay" and not request.one_way
+        high = one.labels.get("quantile", "0.5") not in ("0.5", "0.50")
+        if head.other or buckets or one_way or high:
+            what = "part of a histogram or counter" if buckets else head.quantity
+            words = f"not round-trip times but {'a high quantile' if high else what}"
+            expected = "RTTs" + (", or --one-way" if one_way else "")
+            raise refused(one.place, "metric", words, one.name or one.labels, expected)
         if one.labels.get("phase", "rtt") not in ("rtt", "connect"):
             continue
         unit = request.unit or time_unit(head.unit or "")
@@ -57,18 +64,6 @@ def _read_answer(content: Content, request: FeedRequest) -> RttReading:
     return RttReading(
         reading.table, reading.distributions, units <= set(UNITS), reading.notes, reading.loose
     )
-
-
-def _check(one: MetricSeries, head: Header, request: FeedRequest) -> None:
-    """Refuse a metric that is no round-trip time."""
-    buckets = "le" in one.labels or one.name.endswith(("_bucket", "_count", "_sum", "_total"))
-    one_way = head.quantity == "one-way delay" and not request.one_way
-    high = one.labels.get("quantile", "0.5") not in ("0.5", "0.50")
-    if head.other or buckets or one_way or high:
-        what = "part of a histogram or counter" if buckets else head.quantity
-        words = f"not round-trip times but {'a high quantile' if high else what}"
-        expected = "RTTs" + (", or --one-way" if one_way else "")
-        raise refused(one.place, "metric", words, one.name or one.labels, expected)
 
 
 def _series(content: Content) -> Iterator[MetricSeries]:
