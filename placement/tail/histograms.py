@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
@@ -28,8 +29,8 @@ _FAR = 8.3
 _NOTHING = 1e-19
 """Probability of a tail that is 0 in double precision beside 1."""
 
-_MANY = 20_000
-"""Rows that make up for an import of SciPy."""
+_MANY = 5_000_000
+"""Values of the error function that make up for an import of SciPy."""
 
 _STILL = 1e-9
 """Coefficient of variation below which nothing varies: no bin is as narrow as that."""
@@ -241,13 +242,15 @@ def _family(
         sigma = math.sqrt(math.log1p(variation**2))
         with np.errstate(divide="ignore"):
             middle = np.log(means) - sigma**2 / 2  # −∞ for a mean of 0, all of which is below
-        logarithm = np.log(positive)
-        scale, erfc = -math.sqrt(0.5) / sigma, _erfc(len(means))
+        logarithm, width = np.log(positive), edges[1] - edges[0]
+        low, high = np.exp(middle - _FAR * sigma), np.exp(middle + _FAR * sigma)
+        inside = np.minimum(high, edges[-1]) - np.minimum(low, edges[-1])
+        scale, erfc = -math.sqrt(0.5) / sigma, _erfc(inside.sum() / width)
 
         def below(row: IntArray, edge: IntArray) -> FloatArray:
             return 0.5 * erfc(scale * (logarithm[edge] - middle[row]))
 
-        return np.exp(middle - _FAR * sigma), np.exp(middle + _FAR * sigma), below
+        return low, high, below
     try:
         from scipy.special import gammainc, gammainccinv, gammaincinv
     except ImportError as error:
@@ -259,13 +262,10 @@ def _family(
     return low, high, lambda row, edge: np.asarray(gammainc(shape, positive[edge] * scales[row]))
 
 
-def _erfc(rows: int) -> Callable[[FloatArray], FloatArray]:
-    """Complementary error function, for so many rows: SciPy's, where there is one, is quicker."""
-    if rows > _MANY:
-        try:
-            from scipy.special import erfc
-        except ImportError:
-            pass
-        else:
-            return lambda values: np.asarray(erfc(values))
+def _erfc(count: float) -> Callable[[FloatArray], FloatArray]:
+    """Complementary error function, for so many values: SciPy's, where there is one, is quicker."""
+    if count > _MANY and find_spec("scipy"):
+        from scipy.special import erfc
+
+        return lambda values: np.asarray(erfc(values))
     return lambda values: np.fromiter(map(math.erfc, values.tolist()), np.float64, len(values))
