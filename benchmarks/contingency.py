@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,11 +54,17 @@ LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "m
 APPLICATIONS = ("timeline", "article", "check-in")
 
 
-def _kept(name: str, figure: Any, header: Sequence[str], body: Sequence[Sequence[object]]) -> Rows:
-    """Save the picture of an experiment; return its rows."""
+def _kept(name: str, figure: Any, header: str, body: Sequence[Sequence[object]]) -> Rows:
+    """Save the picture of an experiment; return its rows, under heads with bars between."""
     path = ROOT / "docs" / "figures" / f"contingency-{name.lower()}.png"
     figure.savefig(path, dpi=110, metadata={"Software": None})
-    return [dict(zip(header, map(str, cells), strict=True)) for cells in body]
+    return [dict(zip(header.split("|"), map(str, cells), strict=True)) for cells in body]
+
+
+def _finish(axes: Any, **named: Any) -> None:
+    """Name the axes of a panel of curves."""
+    axes.set(**named)
+    axes.legend(loc="lower right", fontsize=8)
 
 
 def ms(values: Sequence[float] | FloatArray, quantile: float = 0.5) -> str:
@@ -138,6 +144,11 @@ def solve_all(
         template = template.with_goal(goal)
     solver = Enumeration()
     return [solver.solve(template.with_demand(reads, writes)) for reads, writes in keys]
+
+
+def _moved(old: QuorumPlan, new: QuorumPlan) -> QuorumPlan:
+    """Evaluate the sets of one plan on the question of another."""
+    return evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
 
 
 def spreads(here: Path | None) -> Spreads:
@@ -223,20 +234,16 @@ def _e2(scale: argparse.Namespace) -> Rows:
         calm = np.concatenate([one for one, site in zip(drawn, periods, strict=True) if not site])
         lost = [(float(high), site[:-1]) for high, site in zip(p90, periods, strict=True) if site]
         error = np.abs(p90 / np.array(model) - 1).max()
-        body.append(
-            [
-                name,
-                ", ".join(plan.replicas),
-                f"{np.median(calm):.0f}",
-                f"{plan.normal.read_threshold:.0f}",
-                f"{np.quantile(calm, 0.9):.0f}",
-                f"{max(after.values()):.0f}",
-                f"{max(lost)[0]:.0f} ({max(lost)[1]})",
-                f"{100 * error:.0f} %",
-            ]
-        )
-    header = ["scheme", "replicas", "median, drawn", "p90 normal, model", "p90 normal, drawn"]
-    header += ["p90 worst loss, model", "p90 worst loss, drawn", "largest difference"]
+        body.append([
+            name, ", ".join(plan.replicas), f"{np.median(calm):.0f}",
+            f"{plan.normal.read_threshold:.0f}", f"{np.quantile(calm, 0.9):.0f}",
+            f"{max(after.values()):.0f}", f"{max(lost)[0]:.0f} ({max(lost)[1]})",
+            f"{100 * error:.0f} %",
+        ])  # fmt: skip
+    header = (
+        "scheme|replicas|median, drawn|p90 normal, model|p90 normal, drawn|p90 worst loss, model|"
+        "p90 worst loss, drawn|largest difference"
+    )
     return _kept("E2", figure, header, body)
 
 
@@ -303,7 +310,13 @@ def _e6(scale: argparse.Namespace) -> Rows:
         for row, contingency in enumerate((False, True)):
             rules = StoreRules(contingency, redirect=Redirect.KEEP)
             keys = keys_of(store(names, median, rules), "timeline", scale)
-            base, extra = _penalties(names, median, series, rules, keys)
+            optima, kept = list[float](), list[float]()  # of every snapshot, and MED there
+            chosen = solve_all(store(names, median, rules), keys)
+            for snapshot in series:
+                best = solve_all(store(names, snapshot, rules), keys)
+                optima += [plan.value for plan in best]
+                kept += [_moved(old, new).value for old, new in zip(chosen, best, strict=True)]
+            base, extra = np.array(optima), np.array(kept) - np.array(optima)
             name = "N-1C" if contingency else "BA"
             for style, part, words in (
                 ("-", base < 100, "SNAP < 100 ms"),
@@ -313,28 +326,8 @@ def _e6(scale: argparse.Namespace) -> Rows:
                     cdf(axes, extra[part].tolist(), f"{name}, {words}", COLOURS[row], style)
                     cells = [label, name, words, int(part.sum()), ms(extra[part], 0.9)]
                     body.append([*cells, share_of(extra[part] <= 1e-9)])
-        axes.set(xlabel="MED − SNAP, ms", ylabel="keys × snapshots, %", title=label)
-        axes.legend(loc="lower right", fontsize=8)
-    header = ["latencies", "model", "range", "pairs", "penalty, p90 ms", "MED optimal"]
-    return _kept("E6", figure, header, body)
-
-
-def _penalties(
-    names: tuple[str, ...],
-    median: FloatArray,
-    series: list[FloatArray],
-    rules: StoreRules,
-    keys: list[tuple[CountArray, CountArray]],
-) -> tuple[FloatArray, FloatArray]:
-    """SNAP, and MED − SNAP, of every key on every snapshot."""
-    chosen = solve_all(store(names, median, rules), keys)
-    base, extra = [], []
-    for snapshot in series:
-        for old, new in zip(chosen, solve_all(store(names, snapshot, rules), keys), strict=True):
-            kept = evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
-            base.append(new.value)
-            extra.append(kept.value - new.value)
-    return np.array(base), np.array(extra)
+        _finish(axes, xlabel="MED − SNAP, ms", ylabel="keys × snapshots, %", title=label)
+    return _kept("E6", figure, "latencies|model|range|pairs|penalty, p90 ms|MED optimal", body)
 
 
 # --- experiments -----------------------------------------------------------------------------
@@ -372,8 +365,7 @@ def _e1(scale: argparse.Namespace) -> Rows:
             body.append([kind, name, *quantiles])
         axes.set(xlabel=f"{kind} latency, ms", ylabel="requests, %", ylim=(0, 101))
         axes.legend(loc="lower right")
-    header = ["requests", "scheme", "p10 ms", "median ms", "p90 ms"]
-    return _kept("E1", figure, header, body)
+    return _kept("E1", figure, "requests|scheme|p10 ms|median ms|p90 ms", body)
 
 
 def _e3(scale: argparse.Namespace) -> Rows:
@@ -405,10 +397,8 @@ def _e3(scale: argparse.Namespace) -> Rows:
         ties = int(np.median([one.count for one in ranges]))
         label = f"BA, ties of {len(ranges)} keys (max(T_r, T_w); median {ties} optima)"
         body.append([application, label, "", f"{ms(best)} to {ms(worst)}", "", "", "", ""])
-        axes.set(xlabel="read latency (p90), ms", ylabel="keys, %", title=application)
-        axes.legend(loc="lower right", fontsize=8)
-    header = ["keys", "scheme", "normal", "loss, median", "loss, p90", ">= 30", ">= 50", ">= 100"]
-    return _kept("E3", figure, header, body)
+        _finish(axes, xlabel="read latency (p90), ms", ylabel="keys, %", title=application)
+    return _kept("E3", figure, "keys|scheme|normal|loss, median|loss, p90|>= 30|>= 50|>= 100", body)
 
 
 def _e4(scale: argparse.Namespace) -> Rows:
@@ -432,8 +422,7 @@ def _e4(scale: argparse.Namespace) -> Rows:
         part = gains[sizes == n]
         if len(part):
             body.append([n, len(part), *(ms(part, q) for q in (0.25, 0.5, 0.75, 0.9, 1.0))])
-    header = ["N", "keys", "p25 ms", "median", "p75", "p90", "largest"]
-    return _kept("E4", figure, header, body)
+    return _kept("E4", figure, "N|keys|p25 ms|median|p75|p90|largest", body)
 
 
 def _e5(scale: argparse.Namespace) -> Rows:
@@ -453,24 +442,19 @@ def _e5(scale: argparse.Namespace) -> Rows:
             after.append(requests(rng, application, share, home))
         optimal = solve_all(template, after)
         history = [
-            evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
-            for old, new in zip(solve_all(template, before), optimal, strict=True)
+            _moved(old, new) for old, new in zip(solve_all(template, before), optimal, strict=True)
         ]
         for index, kind in enumerate(("read", "write")):
-            pick: Callable[[QuorumPlan], float] = (
-                (lambda plan: plan.normal.read_threshold)
-                if kind == "read"
-                else (lambda plan: plan.normal.write_threshold)
+            one, two = (
+                np.array([getattr(plan.normal, f"{kind}_threshold") for plan in plans])
+                for plans in (optimal, history)
             )
-            one = np.array([pick(plan) for plan in optimal])
-            two = np.array([pick(plan) for plan in history])
             cdf(axes, one.tolist(), f"{kind}, optimal", COLOURS[index])
             cdf(axes, two.tolist(), f"{kind}, history", COLOURS[index], "--")
             extra = [ms(one), ms(two), ms(one, 0.9), ms(two, 0.9)]
             body.append([application, kind, *extra])
-        axes.set(xlabel="p90 latency, ms", ylabel="keys, %", title=application)
-        axes.legend(loc="lower right", fontsize=8)
-    header = ["keys", "side", "optimal, median", "history, median", "optimal, p90", "history, p90"]
+        _finish(axes, xlabel="p90 latency, ms", ylabel="keys, %", title=application)
+    header = "keys|side|optimal, median|history, median|optimal, p90|history, p90"
     return _kept("E5", figure, header, body)
 
 
@@ -485,16 +469,10 @@ def _e7(scale: argparse.Namespace) -> Rows:
         free = "read" if bounded == "write" else "write"
         medians: list[str] = []
         for index, limit in enumerate((np.inf, 200.0, 100.0, 50.0, 25.0)):
-            goal = Goal(
-                Target.READS if bounded == "write" else Target.WRITES,
-                write_bound=limit if bounded == "write" else np.inf,
-                read_bound=limit if bounded == "read" else np.inf,
-            )
+            target = Target.READS if bounded == "write" else Target.WRITES
+            goal = Goal(target, **{f"{bounded}_bound": limit})
             plans = [p for p in solve_all(template, keys, goal) if p.configuration is not None]
-            found = [
-                p.normal.read_threshold if free == "read" else p.normal.write_threshold
-                for p in plans
-            ]
+            found = [getattr(plan.normal, f"{free}_threshold") for plan in plans]
             name = "none" if np.isinf(limit) else f"{limit:.0f} ms"
             infeasible = 100 * (1 - len(plans) / len(keys))
             medians.append(ms(found) if found else "–")
@@ -502,10 +480,8 @@ def _e7(scale: argparse.Namespace) -> Rows:
             body.append([bounded, name, f"{infeasible:.1f} %", medians[-1], p90])
             if found:
                 cdf(axes, found, f"{bounded} bound {name}", COLOURS[index])
-        axes.set(xlabel=f"{free} latency (p90), ms", ylabel="feasible keys, %")
-        axes.legend(loc="lower right", fontsize=8)
-    header = ["bounded", "bound", "infeasible", "other side, median ms", "p90 ms"]
-    return _kept("E7", figure, header, body)
+        _finish(axes, xlabel=f"{free} latency (p90), ms", ylabel="feasible keys, %")
+    return _kept("E7", figure, "bounded|bound|infeasible|other side, median ms|p90 ms", body)
 
 
 def _price(scale: argparse.Namespace) -> Rows:
@@ -530,18 +506,12 @@ def _price(scale: argparse.Namespace) -> Rows:
         names.append(f"{name}, {replicas}")
         given_up.append(100 * (plan.mean_latency / normal.mean_latency - 1))
         saved.append(100 * (1 - after / before))
-        body.append(
-            [
-                f"{name} ({len(problem.instance.sites)} sites), {replicas} replicas",
-                f"{normal.mean_latency:.2f}",
-                f"{before:.2f}",
-                f"{plan.mean_latency:.2f}",
-                f"{after:.2f}",
-                f"{given_up[-1]:.2f} %",
-                f"{saved[-1]:.2f} %",
-                f"{plan.status}, {seconds:.1f} s of CPU",
-            ]
-        )
+        times = (normal.mean_latency, before, plan.mean_latency, after)
+        body.append([
+            f"{name} ({len(problem.instance.sites)} sites), {replicas} replicas",
+            *(f"{ms:.2f}" for ms in times), f"{given_up[-1]:.2f} %", f"{saved[-1]:.2f} %",
+            f"{plan.status}, {seconds:.1f} s of CPU",
+        ])  # fmt: skip
     figure, (axes,) = axes_of(1)
     place = np.arange(len(names))
     axes.bar(place - 0.2, given_up, 0.38, label="normal latency given up", color=COLOURS[1])
@@ -549,8 +519,10 @@ def _price(scale: argparse.Namespace) -> Rows:
     axes.set_xticks(place, names)
     axes.set(ylabel="%")
     axes.legend()
-    header = ["data set", "normal plan", "its worst loss", "N-1 plan", "the worst of that"]
-    header += ["given up", "worst case saved", "proof"]
+    header = (
+        "data set|normal plan|its worst loss|N-1 plan|the worst of that|given up|"
+        "worst case saved|proof"
+    )
     return _kept("price", figure, header, body)
 
 

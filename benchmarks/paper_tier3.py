@@ -27,6 +27,7 @@ paper.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,21 +93,6 @@ def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Inst
     return base.replace(counts=counts, operations=STANDARD_OPERATIONS, intervals=(), name=name)
 
 
-def _line(instances: list[Instance], voters: int) -> dict[str, object]:
-    """Return the mean latency by |R|, averaged over instances, and the gains in per cent."""
-    sizes = range(voters, voters + STEPS)
-    tables = [placement.sweep(instance, replicas=sizes, voters=voters) for instance in instances]
-    mean = np.mean([table["mean_latency"].to_numpy(dtype=float) for table in tables], axis=0)
-    return {
-        "proven": bool(all((table["status"] == "optimal").all() for table in tables)),
-        "mean ms": {str(size): round(float(ms), 2) for size, ms in zip(sizes, mean, strict=True)},
-        "gain %": {
-            str(size): round(float(gain), 1)
-            for size, gain in zip(sizes[1:], 100 * (1 - mean[1:] / mean[:-1]), strict=True)
-        },
-    }
-
-
 def gains(seeds: int) -> list[dict[str, object]]:
     """Return one line for each data set, demand and |V|.
 
@@ -126,11 +112,19 @@ def gains(seeds: int) -> list[dict[str, object]]:
             demands[f"weak reads, ratio {ratio:g}"] = [
                 concentrated(base, ratio, np.random.default_rng(seed)) for seed in range(seeds)
             ]
-        lines += [
-            {"data set": name, "demand": demand, "voters": voters, **_line(instances, voters)}
-            for demand, instances in demands.items()
-            for voters in (1, 3)
-        ]
+        for (demand, instances), voters in itertools.product(demands.items(), (1, 3)):
+            sizes = range(voters, voters + STEPS)
+            tables = [placement.sweep(one, replicas=sizes, voters=voters) for one in instances]
+            means = [table["mean_latency"].to_numpy(dtype=float) for table in tables]
+            mean = np.mean(means, axis=0)
+            gain = [round(x, 1) for x in (100 * (1 - mean[1:] / mean[:-1])).tolist()]
+            ms = [round(x, 2) for x in mean.tolist()]
+            lines.append({
+                "data set": name, "demand": demand, "voters": voters,
+                "proven": all((table["status"] == "optimal").all() for table in tables),
+                "mean ms": dict(zip(map(str, sizes), ms, strict=True)),
+                "gain %": dict(zip(map(str, sizes[1:]), gain, strict=True)),
+            })  # fmt: skip
     return lines
 
 
@@ -240,24 +234,16 @@ def solved(problem: Problem, about: Row) -> Iterator[Row]:
     and `x`, the value on the axis of the figure), and ``optimum``, the reference of ``objective``:
     of the problem, or for figure 11 that of 13 replicas.
     """
-    yield from _solved(problem, {**about, "diversity": "free"})
-    if problem.instance.domains:
-        yield from _solved(kept(problem), {**about, "diversity": "kept"})
-
-
-def _solved(problem: Problem, about: Row) -> Iterator[Row]:
-    """Yield a row for each method on a problem, the proven optimum first."""
-    best = run(load_method("exact"), problem, Options(time_limit=120.0))
-    for name in ("exact", *METHODS):
-        plan = best if name == "exact" else run(load_method(name), problem, Options())
-        yield {
-            **about,
-            "method": name,
-            "objective": plan.objective,
-            "optimum": best.objective,
-            "proven": best.status is Status.OPTIMAL,
-            "seconds": round(plan.seconds, 6),
-        }
+    asked = {"free": problem} | ({"kept": kept(problem)} if problem.instance.domains else {})
+    for diversity, one in asked.items():
+        best = run(load_method("exact"), one, Options(time_limit=120.0))
+        for name in ("exact", *METHODS):
+            plan = best if name == "exact" else run(load_method(name), one, Options())
+            yield {
+                **about, "diversity": diversity, "method": name, "objective": plan.objective,
+                "optimum": best.objective, "proven": best.status is Status.OPTIMAL,
+                "seconds": round(plan.seconds, 6),
+            }  # fmt: skip
 
 
 def _about(figure: int, network: str, workload: str, seed: int, sizes: tuple[int, int],
@@ -301,15 +287,10 @@ def _by_share(
                 instance = instance_on(network, mix, rng, name, sigma=sigma, latency=latency)
                 if instance is not None:
                     problem = Problem(instance, replicas=7, voters=5)
-                    x = round(100 * issued(instance, raised), 4)
+                    counts = instance.counts.sum(axis=(0, 1))  # some of them are raised
+                    x = round(100 * float(counts[list(raised)].sum() / counts.sum()), 4)
                     about = _about(figure, network, base, seed, (7, 5), x, sigma)
                     yield from solved(problem, about)
-
-
-def issued(instance: Instance, operations: Sequence[int]) -> float:
-    """Share of some operations among all that an instance issues."""
-    counts: FloatArray = instance.counts.sum(axis=(0, 1))
-    return float(counts[list(operations)].sum() / counts.sum())
 
 
 def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Row]:

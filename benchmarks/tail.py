@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -247,15 +248,9 @@ def _leaders(options: argparse.Namespace) -> Iterator[Row]:
             # ties of the percentile go to the lower mean
             by_tail = min(zip(late, means, everyone, strict=True))[-1]
             yield _rounded(
-                {
-                    **about,
-                    "percent": percent,
-                    "mean_leader_ms": late[by_mean],
-                    "tail_leader_ms": late[by_tail],
-                    "mean_leader_mean_ms": means[by_mean],
-                    "tail_leader_mean_ms": means[by_tail],
-                }
-            )
+                about, percent=percent, mean_leader_ms=late[by_mean], tail_leader_ms=late[by_tail],
+                mean_leader_mean_ms=means[by_mean], tail_leader_mean_ms=means[by_tail],
+            )  # fmt: skip
 
 
 def _plans(options: argparse.Namespace) -> Iterator[Row]:
@@ -267,16 +262,10 @@ def _plans(options: argparse.Namespace) -> Iterator[Row]:
         tail = placement.solve(problem)
         assert mean.configuration is not None
         yield _rounded(
-            {
-                **about,
-                "mean_plan_ms": goal.value(problem, mean.configuration),
-                "tail_plan_ms": tail.objective,
-                "bound_ms": tail.bound,
-                "mean_plan_mean_ms": mean.mean_latency,
-                "tail_plan_mean_ms": tail.mean_latency,
-                "same_leader": mean.leader == tail.leader,
-            }
-        )
+            about, mean_plan_ms=goal.value(problem, mean.configuration),
+            tail_plan_ms=tail.objective, bound_ms=tail.bound, mean_plan_mean_ms=mean.mean_latency,
+            tail_plan_mean_ms=tail.mean_latency, same_leader=mean.leader == tail.leader,
+        )  # fmt: skip
 
 
 # --- proofs --------------------------------------------------------------------------------------
@@ -292,33 +281,21 @@ def _proofs(options: argparse.Namespace) -> Iterator[Row]:
                 rng = np.random.default_rng([PROOFS.index(name)])
                 given = distributions_around(instance, network, rng)
             for (replicas, voters), percent in itertools.product(SIZES, PROVEN):
-                problem = Problem(
-                    instance,
-                    replicas=replicas,
-                    voters=voters,
-                    objective=percentile_question(percent, given),
-                )
+                goal = percentile_question(percent, given)
+                problem = Problem(instance, replicas=replicas, voters=voters, objective=goal)
                 began = time.process_time()
                 plan = run(load_method("exact"), problem, Options(time_limit=PATIENCE))
                 yield _rounded(
-                    {
-                        "regions": name,
-                        "network": network,
-                        "mix": mix,
-                        "replicas": replicas,
-                        "voters": voters,
-                        "percent": percent,
-                        "cpu_s": time.process_time() - began,
-                        "proven": plan.status is Status.OPTIMAL,
-                        "least_mean": not plan.notes,
-                    }
-                )
+                    {"regions": name, "network": network, "mix": mix}, replicas=replicas,
+                    voters=voters, percent=percent, cpu_s=time.process_time() - began,
+                    proven=plan.status is Status.OPTIMAL, least_mean=not plan.notes,
+                )  # fmt: skip
 
 
-def _rounded(row: Row) -> Row:
-    """Round all numbers to a microsecond, so that the file stays small."""
+def _rounded(about: Row, **found: Any) -> Row:
+    """Return a row, its numbers rounded to a microsecond, so that the file stays small."""
     return {name: round(value, 3) if isinstance(value, float) else value
-            for name, value in row.items()}  # fmt: skip
+            for name, value in {**about, **found}.items()}  # fmt: skip
 
 
 STUDY = Experiments(

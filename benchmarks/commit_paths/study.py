@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -81,7 +80,6 @@ class Bench(Processes):
     def _start(self) -> None:
         system = self.system
         self.hosts = [self.wan.address(str(number)) for number in range(system.servers)]
-        self.servers: list[subprocess.Popen[bytes]] = []
         self.slow(dict.fromkeys(range(system.servers), 0))
         python = sys.executable
         if system.requirements:
@@ -106,25 +104,14 @@ class Bench(Processes):
         assert isinstance(found, int)
         return found
 
-    def start(
-        self,
-        command: Sequence[str | Path],
-        log: Path,
-        *,
-        inside: Sequence[str] = (),
-        account: str = "",
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.Popen[bytes]:
-        """Start the next server, with its own disk; else as `Processes.start` does."""
-        slow = [c_program(_SLOW), self.folder / f"disk{len(self.servers)}", *command]
-        server = super().start(slow, log, inside=inside, account=account, environment=environment)
-        self.servers.append(server)
-        return server
+    def words(self) -> Sequence[str | Path]:
+        """Return what gives the next server its own disk."""
+        return [c_program(_SLOW), self.folder / f"disk{len(self.started)}"]
 
     def slow(self, disks: Mapping[int, float]) -> None:
         """Let the flushes of servers take so many ms longer."""
         for number, ms in disks.items():
-            with (self.folder / f"disk{number}").open("r+b" if self.servers else "wb") as file:
+            with (self.folder / f"disk{number}").open("r+b" if self.started else "wb") as file:
                 file.write(struct.pack("=i", round(ms * 1000)))
 
     def ask(self, client: int, **question: Any) -> Any:
@@ -197,7 +184,7 @@ class Bench(Processes):
                 figures = (float(np.median(late)), float(late.min()), float(late.max()))
                 yield self.row(layout, "stale", turn, len(late), *figures, part="staleness")
         if self.system.elects:
-            self.stop(self.servers[self.leader])
+            self.stop(self.started[self.leader])
             rest = [self.hosts[i] for i in place[1:VOTERS]]
             ms = self.ask(2, until=120, hosts=rest)
             yield self.row(layout, "write", 2, 1, ms, ms, ms, part="loss")

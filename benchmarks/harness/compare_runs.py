@@ -18,8 +18,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement.errors import InputError
 from placement.report.result_file import Results, best_known, contradictions, row_gap
@@ -33,21 +32,8 @@ _PROVEN = ("optimal", "infeasible")
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Difference between two files of results.
-
-    Attributes
-    ----------
-    what
-        The cell's label, or the method.
-    kind
-        "slower", "faster", "value", "gap", "proof", "outcome" or "contradiction".
-    text
-        From what to what.
-    worse
-        Whether that is bad.
-    """
+class Change(NamedTuple):
+    """Difference between two files of results: of a cell or method, from what to what."""
 
     what: str
     kind: str
@@ -55,20 +41,11 @@ class Change:
     worse: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """All differences between two files of results.
+class Difference(NamedTuple):
+    """All differences between two files of results, worse ones first, and what was compared.
 
-    Attributes
-    ----------
-    changes
-        Worse ones first.
-    compared, timed
-        Cells that both files answer, and those whose times could be compared.
-    only_before, only_after
-        Labels of cells that one file has alone.
-    reference
-        The unit of time.
+    `compared` counts the cells that both files answer, `timed` those whose times were compared;
+    `reference` is the unit of time.
     """
 
     changes: tuple[Change, ...]

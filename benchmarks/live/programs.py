@@ -251,6 +251,7 @@ class Processes:
 
     def __init__(self) -> None:
         self._running: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = []
+        self.started: list[subprocess.Popen[bytes]] = []
         atexit.register(self.stop_all)
 
     def __enter__(self) -> Self:
@@ -283,9 +284,10 @@ class Processes:
         environment
             Variables beside those of this process.
         """
+        words = map(str, (*self.words(), *command))
         with log.open("ab") as file:
             process = subprocess.Popen(
-                [*inside, *as_account(account), "--pdeathsig", "KILL", "--", *map(str, command)],
+                [*inside, *as_account(account), "--pdeathsig", "KILL", "--", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -294,7 +296,12 @@ class Processes:
                 start_new_session=True,
             )
         self._running.append(process)
+        self.started.append(process)
         return process
+
+    def words(self) -> Sequence[str | Path]:
+        """Return what stands before the next command that is started."""
+        return ()
 
     def talk(self, command: Sequence[str | Path]) -> subprocess.Popen[str]:
         """Start a program that is asked on its standard input, and answers in lines."""

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, PlacementError
@@ -23,23 +24,6 @@ from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COLUMNS = (
-    "method",
-    "status",
-    "score",
-    "objective",
-    "mean_latency",
-    "gap",
-    "bound",
-    "own_gap",
-    "seconds",
-    "leader",
-    "voters",
-    "replicas",
-    "reason",
-)
-"""Columns of a comparison; see :func:`compare`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,34 +99,8 @@ def compare(
     InputError
         For a method that is not registered, before any method runs.
     """
-    entries = compare_plans(
-        problem,
-        methods,
-        time_limit=time_limit,
-        gap_limit=gap_limit,
-        seed=seed,
-        threads=threads,
-        progress=progress,
-        settings=settings,
-    )
-    return comparison_table(problem, entries)
+    import pandas as pd
 
-
-def compare_plans(
-    problem: Problem,
-    methods: Sequence[str] | None = None,
-    *,
-    time_limit: float | None = None,
-    gap_limit: float = 0.0,
-    seed: int = 0,
-    threads: int = 1,
-    progress: Callable[[str, Progress], None] | None = None,
-    settings: Mapping[str, Mapping[str, object]] | None = None,
-) -> tuple[MethodRun, ...]:
-    """Run several methods and return their plans; parameters as in :func:`compare`.
-
-    Ctrl-C stops the method that runs, which gives its best so far, and those after it do not run.
-    """
     instance_of(problem, Problem, "problem", "a placement.Problem")
     if progress is not None:
         function(progress, "progress")
@@ -165,7 +123,7 @@ def compare_plans(
             gap_limit=gap_limit,
             seed=seed,
             threads=threads,
-            progress=None if progress is None else _labelled(progress, name),
+            progress=None if progress is None else partial(progress, name),
             settings=settings.get(name, {}),
         )
         try:
@@ -176,7 +134,41 @@ def compare_plans(
         if entry.plan is not None and entry.plan.termination is Termination.INTERRUPTED:
             interrupted = True
         entries.append(entry)
-    return _contradictions(entries)
+    checked, bound = _contradictions(entries), best_bound(entries)
+    rows = []
+    for entry in checked:
+        plan = entry.plan
+        found = plan is not None and plan.found
+        rows.append(
+            {
+                "method": entry.method,
+                "status": entry.status,
+                "score": plan.score if plan is not None and found else math.nan,
+                "objective": plan.objective if plan is not None and found else math.nan,
+                "mean_latency": plan.mean_latency if plan is not None else math.nan,
+                "gap": relative_gap(plan.objective, bound) if plan and found else math.nan,
+                "bound": plan.bound if plan is not None else math.nan,
+                "own_gap": plan.gap if plan is not None and found else math.nan,
+                "seconds": entry.seconds,
+                "leader": plan.leader if plan is not None else None,
+                "voters": plan.voters if plan is not None else (),
+                "replicas": plan.replicas if plan is not None else (),
+                "reason": entry.reason,
+            }
+        )
+    goal = problem.objective
+    name = goal.headline(problem) or ("mean" if goal.kind == "measures" else "")
+    table = pd.DataFrame(rows)
+    table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
+    table.attrs.update(
+        problem=describe(problem),
+        kind=goal.kind,
+        objective=goal.describe(),
+        minimised=f"{name} {goal.unit(problem)}".strip() if name else "",
+        best_bound=bound,
+        operations=problem.demand.operations,
+    )
+    return table
 
 
 def _known(methods: Sequence[str] | None) -> tuple[str, ...]:
@@ -197,10 +189,6 @@ def _known(methods: Sequence[str] | None) -> tuple[str, ...]:
     if not names:
         raise InputError("no methods", field="methods", expected="at least one")
     return names
-
-
-def _labelled(progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
-    return lambda report: progress(name, report)
 
 
 def run_method(name: str, problem: Problem, options: Options) -> MethodRun:
@@ -264,69 +252,7 @@ def best_bound(entries: Sequence[MethodRun]) -> float:
     return min(max(honest), value)
 
 
-def comparison_table(problem: Problem, entries: Sequence[MethodRun]) -> pd.DataFrame:
-    """Turn the answers of several methods into the table of :func:`compare`."""
-    import pandas as pd
-
-    bound = best_bound(entries)
-    rows = []
-    for entry in entries:
-        plan = entry.plan
-        found = plan is not None and plan.found
-        rows.append(
-            {
-                "method": entry.method,
-                "status": entry.status,
-                "score": plan.score if plan is not None and found else math.nan,
-                "objective": plan.objective if plan is not None and found else math.nan,
-                "mean_latency": plan.mean_latency if plan is not None else math.nan,
-                "gap": relative_gap(plan.objective, bound) if plan and found else math.nan,
-                "bound": plan.bound if plan is not None else math.nan,
-                "own_gap": plan.gap if plan is not None and found else math.nan,
-                "seconds": entry.seconds,
-                "leader": plan.leader if plan is not None else None,
-                "voters": plan.voters if plan is not None else (),
-                "replicas": plan.replicas if plan is not None else (),
-                "reason": entry.reason,
-            }
-        )
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
-    table.attrs.update(
-        problem=describe(problem),
-        kind=problem.objective.kind,
-        objective=problem.objective.describe(),
-        minimised=_minimised(problem),
-        best_bound=bound,
-        operations=problem.demand.operations,
-    )
-    return table
-
-
-def _minimised(problem: Problem) -> str:
-    """Return the name of the minimised value with its unit; empty for the mean."""
-    goal = problem.objective
-    name = goal.headline(problem) or ("mean" if goal.kind == "measures" else "")
-    return f"{name} {goal.unit(problem)}".strip() if name else ""
-
-
 # Commit protocols side by side on one instance: what each would bring, every row proven
-
-PROTOCOL_COLUMNS = (
-    "protocol",
-    "status",
-    "mean_latency",
-    "reads",
-    "writes",
-    "on_first",
-    "gap",
-    "seconds",
-    "leader",
-    "voters",
-    "replicas",
-    "reason",
-)
-"""Columns of the table; see :func:`compare_protocols`."""
 
 
 def compare_protocols(
@@ -400,7 +326,7 @@ def compare_protocols(
                 asked = asked.replace(replicas=tuple(sites))
         except InputError as error:
             return MethodRun(name, None, "refused", str(error), 0.0)
-        report = None if progress is None else lambda said: progress(name, said)
+        report = None if progress is None else partial(progress, name)
         options = Options(
             time_limit=time_limit, gap_limit=gap_limit, seed=seed, threads=threads, progress=report
         )
@@ -421,8 +347,25 @@ def compare_protocols(
                 first = one.plan
             elif not same_sites and not interrupted:
                 there = ask(protocol, first.replicas)
-        rows.append(_protocol_row(str(protocol), one, there))
-    table = pd.DataFrame(rows, columns=list(PROTOCOL_COLUMNS))
+        plan = one.plan if one.plan is not None and one.plan.found else None
+        held = there.plan if there.plan is not None and there.plan.found else None
+        rows.append(
+            {
+                "protocol": str(protocol),
+                "status": one.status,
+                "mean_latency": math.nan if plan is None else plan.mean_latency,
+                "reads": _mean_of(plan, writes=False),
+                "writes": _mean_of(plan, writes=True),
+                "on_first": math.nan if held is None else held.mean_latency,
+                "gap": math.nan if plan is None else plan.gap,
+                "seconds": one.seconds,
+                "leader": None if plan is None else plan.leader,
+                "voters": () if plan is None else plan.voters,
+                "replicas": () if plan is None else plan.replicas,
+                "reason": one.reason,
+            }
+        )
+    table = pd.DataFrame(rows)
     table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
     table.attrs.update(
         problem=describe(problem),
@@ -430,26 +373,6 @@ def compare_protocols(
         first=None if first is None else str(first.problem.protocol),
     )
     return table
-
-
-def _protocol_row(name: str, one: MethodRun, there: MethodRun) -> dict[str, object]:
-    """Return one row; `there` is the answer on the sites of the first."""
-    plan = one.plan if one.plan is not None and one.plan.found else None
-    held = there.plan if there.plan is not None and there.plan.found else None
-    return {
-        "protocol": name,
-        "status": one.status,
-        "mean_latency": math.nan if plan is None else plan.mean_latency,
-        "reads": _mean_of(plan, writes=False),
-        "writes": _mean_of(plan, writes=True),
-        "on_first": math.nan if held is None else held.mean_latency,
-        "gap": math.nan if plan is None else plan.gap,
-        "seconds": one.seconds,
-        "leader": None if plan is None else plan.leader,
-        "voters": () if plan is None else plan.voters,
-        "replicas": () if plan is None else plan.replicas,
-        "reason": one.reason,
-    }
 
 
 def _mean_of(plan: Plan | None, *, writes: bool) -> float:

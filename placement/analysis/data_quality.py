@@ -14,7 +14,7 @@ from placement.methods.registry import prove
 from placement.model.distances import FIBRE_MS_PER_1000_KM, NEARBY_KM, great_circle_km
 from placement.model.instance import Instance
 from placement.plan import Plan
-from placement.support.checks import FloatArray, number
+from placement.support.checks import BoolArray, FloatArray, number
 
 _RATIO = 1.1
 _LEAST_MS = 5.0
@@ -109,7 +109,15 @@ def data_quality(instance: Instance) -> DataQuality:
     """
     rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else np.median(instance.site_rtt, axis=0)
     sites = instance.sites
-    light, located = _light(instance)
+    light = np.zeros((len(sites), len(sites)))  # its round trip in ms, 0 where it is not known
+    known = np.zeros(0, dtype=np.intp)
+    if instance.site_coordinates is not None:
+        known = np.flatnonzero(np.isfinite(instance.site_coordinates).all(axis=1))
+    located = len(known) >= 2
+    if instance.site_coordinates is not None and located:
+        places = instance.site_coordinates[known]
+        km = np.maximum(0.0, great_circle_km(places, places) - NEARBY_KM)
+        light[np.ix_(known, known)] = km * FIBRE_MS_PER_1000_KM / 1000.0
     via = np.full(rtt.shape, -1, dtype=np.intp)
     shortest = np.full(rtt.shape, np.inf)
     for k in range(len(sites) if len(sites) <= _MOST_SITES else 0):
@@ -118,17 +126,16 @@ def data_quality(instance: Instance) -> DataQuality:
         shorter = way < shortest
         shortest[shorter], via[shorter] = way[shorter], k
     np.fill_diagonal(shortest, np.inf)
-    found = [
-        _pairs(sites, rtt, rtt.T, lambda i, j: "the other direction"),
-        _pairs(sites, rtt, shortest, lambda i, j: f"the way over {sites[via[i, j]]}"),
-    ]
-    fast = np.argwhere(rtt < light)
-    order = sorted(fast.tolist(), key=lambda at: float(rtt[at[0], at[1]] - light[at[0], at[1]]))
-    words = "light in fibre over the great circle"
-    fastest = tuple(
-        DoubtfulPair(sites[i], sites[j], float(rtt[i, j]), float(light[i, j]), words)
-        for i, j in order
+    ways: tuple[tuple[FloatArray, _Reason], ...] = (
+        (rtt.T, lambda i, j: "the other direction"),
+        (shortest, lambda i, j: f"the way over {sites[via[i, j]]}"),
     )
+    found = [
+        _doubtful(sites, rtt, way, (rtt > way * _RATIO) & (rtt > way + _LEAST_MS), -1.0, reason)
+        for way, reason in ways
+    ]
+    words = "light in fibre over the great circle"
+    fastest = _doubtful(sites, rtt, light, rtt < light, 1.0, lambda i, j: words)
     zero = _zero(sites, sites, instance.site_rtt) + _zero(
         instance.clients, sites, instance.client_rtt
     )
@@ -142,31 +149,17 @@ def _zero(rows: Sequence[str], sites: Sequence[str], rtt: FloatArray) -> list[tu
     return [(rows[i], sites[j]) for i, j in found if rows[i] != sites[j]]
 
 
-def _pairs(
-    sites: Sequence[str], rtt: FloatArray, other: FloatArray, reason: _Reason
-) -> tuple[DoubtfulPair, ...]:
-    """Pairs whose RTT is above another one, the largest difference first."""
-    above = np.argwhere((rtt > other * _RATIO) & (rtt > other + _LEAST_MS))
-    order = sorted(above.tolist(), key=lambda at: float(other[at[0], at[1]] - rtt[at[0], at[1]]))
+def _doubtful(
+    sites: Sequence[str], rtt: FloatArray, other: FloatArray, odd: BoolArray, sign: float,
+    reason: _Reason,
+) -> tuple[DoubtfulPair, ...]:  # fmt: skip
+    """Pairs whose RTT is odd beside another one, the least sign · difference first."""
+    difference = sign * (rtt - other)
+    order = sorted(np.argwhere(odd).tolist(), key=lambda at: float(difference[at[0], at[1]]))
     return tuple(
         DoubtfulPair(sites[i], sites[j], float(rtt[i, j]), float(other[i, j]), reason(i, j))
         for i, j in order
     )
-
-
-def _light(instance: Instance) -> tuple[FloatArray, bool]:
-    """Round trip of light between sites in ms, 0 where it is not known."""
-    count = len(instance.sites)
-    least = np.zeros((count, count))
-    if instance.site_coordinates is None:
-        return least, False
-    known = np.flatnonzero(np.isfinite(instance.site_coordinates).all(axis=1))
-    places = instance.site_coordinates[known]
-    if len(known) < 2:
-        return least, False
-    km = np.maximum(0.0, great_circle_km(places, places) - NEARBY_KM)
-    least[np.ix_(known, known)] = km * FIBRE_MS_PER_1000_KM / 1000.0
-    return least, True
 
 
 @dataclass(frozen=True, slots=True)

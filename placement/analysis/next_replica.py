@@ -83,20 +83,9 @@ def without_rules(problem: Problem, rules: Sequence[str]) -> Problem:
 
 
 NEXT_COLUMNS = (
-    "change",
-    "site",
-    "replicas",
-    "status",
-    "value",
-    "mean_latency",
-    "gain",
-    "gain_percent",
-    "cost",
-    "cost_change",
-    "leader",
-    "voter_sites",
-    "replica_sites",
-)
+    "change", "site", "replicas", "status", "value", "mean_latency", "gain", "gain_percent",
+    "cost", "cost_change", "leader", "voter_sites", "replica_sites",
+)  # fmt: skip
 """Columns of :func:`next_replicas`."""
 
 _ORDER = ("present", "roles", "add", "drop", "best", "best with one more")
@@ -142,6 +131,8 @@ def next_replicas(
     SolverError
         When the method does not prove a row.
     """
+    import pandas as pd
+
     if not instance_of(plan, Plan, "plan", "a placement.Plan").found:
         raise InputError("a plan without a configuration", field="plan", value=plan.status.value)
     if progress is not None:
@@ -163,7 +154,18 @@ def next_replicas(
             rows.append(_row(change, site, answer, now))
         if progress is not None:
             progress(len(rows), len(questions))
-    return _table(rows, problem)
+
+    def place(row: dict[str, object]) -> tuple[int, float, str]:
+        gain = float(str(row["gain"]))
+        order = _ORDER.index(str(row["change"]))
+        return order, -gain if gain == gain else math.inf, str(row["site"])
+
+    rows.sort(key=place)
+    table = pd.DataFrame(rows, columns=list(NEXT_COLUMNS))
+    prices = problem.instance.prices
+    table.attrs["objective"] = objective_words(problem)
+    table.attrs["currency"] = None if prices is None else prices.currency
+    return table
 
 
 def _questions(problem: Problem, held: list[str]) -> Iterator[tuple[str, str, Problem]]:
@@ -221,40 +223,12 @@ def _row(change: str, site: str, plan: Plan, now: Plan | None) -> dict[str, obje
     }
 
 
-def _table(rows: list[dict[str, object]], problem: Problem) -> pd.DataFrame:
-    import pandas as pd
-
-    def place(row: dict[str, object]) -> tuple[int, float, str]:
-        gain = float(str(row["gain"]))
-        return (
-            _ORDER.index(str(row["change"])),
-            -gain if gain == gain else math.inf,
-            str(row["site"]),
-        )
-
-    rows.sort(key=place)
-    table = pd.DataFrame(rows, columns=list(NEXT_COLUMNS))
-    table.attrs["objective"] = objective_words(problem)
-    prices = problem.instance.prices
-    table.attrs["currency"] = None if prices is None else prices.currency
-    return table
-
-
 # The best plan with 0, 1, 2, … changes to the configuration that runs today
 
 MOVE_COLUMNS = (
-    "changes",
-    "status",
-    "mean_latency",
-    "gain",
-    "gain_percent",
-    "share",
-    "added",
-    "removed",
-    "leader",
-    "voter_sites",
-    "replica_sites",
-)
+    "changes", "status", "mean_latency", "gain", "gain_percent", "share", "added", "removed",
+    "leader", "voter_sites", "replica_sites",
+)  # fmt: skip
 """Columns of :func:`move_counts`."""
 
 
@@ -304,13 +278,10 @@ def move_counts(
     last = None if most is None else whole(most, "most")
     moves = Moves() if problem.moves is None else problem.moves
     best = prove(problem.replace(moves=dataclasses.replace(moves, at_most=None)), method)
-    needed = 0
-    if best.configuration is not None:
-        needed = changes(present, best.configuration).size
+    needed = 0 if best.configuration is None else changes(present, best.configuration).size
     before = value_in_ms(evaluate(problem.replace(moves=None), present))
-    most_gain = math.nan
-    if best.found:
-        most_gain = before - best.mean_latency
+    most_gain = before - best.mean_latency if best.found else math.nan
+    sites = problem.instance.sites
     rows: list[dict[str, object]] = []
     count = needed if last is None else last
     for changed in range(count + 1):
@@ -318,30 +289,23 @@ def move_counts(
         plan = best
         if changed < needed:
             plan = prove(problem.replace(moves=limited), method)
-        rows.append(_moves_row(changed, plan, before, most_gain))
+        gain = before - plan.mean_latency if plan.found else math.nan
+        now = None if plan.configuration is None else changes(present, plan.configuration)
+        columns = plan_columns(plan)
+        rows.append(
+            {
+                **{name: columns[name] for name in MOVE_COLUMNS if name in columns},
+                "changes": changed,
+                "gain": gain,
+                "gain_percent": 100 * gain / before if before else 0.0,
+                "share": 100 * gain / most_gain if most_gain > 0 else math.nan,
+                "added": ", ".join(sites[s] for s in (now.added if now else ())),
+                "removed": ", ".join(sites[s] for s in (now.removed if now else ())),
+            }
+        )
         if progress is not None:
             progress(changed + 1, count + 1)
         reached = plan.found and plan.objective <= best.objective * (1 + OPTIMALITY_TOLERANCE)
         if last is None and reached:
             break
     return pd.DataFrame(rows, columns=list(MOVE_COLUMNS))
-
-
-def _moves_row(changed: int, plan: Plan, before: float, most: float) -> dict[str, object]:
-    columns, present = plan_columns(plan), plan.problem.present
-    gain = before - plan.mean_latency if plan.found else math.nan
-    added: tuple[int, ...] = ()
-    removed: tuple[int, ...] = ()
-    if plan.configuration is not None and present is not None:
-        now = changes(present, plan.configuration)
-        added, removed = now.added, now.removed
-    sites = plan.problem.instance.sites
-    return {
-        **{name: columns[name] for name in MOVE_COLUMNS if name in columns},
-        "changes": changed,
-        "gain": gain,
-        "gain_percent": 100 * gain / before if before else 0.0,
-        "share": 100 * gain / most if most > 0 else math.nan,
-        "added": ", ".join(sites[s] for s in added),
-        "removed": ", ".join(sites[s] for s in removed),
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,21 +153,9 @@ def _better(plan: Plan, other: Plan) -> bool:
 
 
 PARETO_COLUMNS = (
-    "cost",
-    "mean_latency",
-    "value",
-    "score",
-    "status",
-    "bound",
-    "gap",
-    "replicas",
-    "voters",
-    "seconds",
-    "leader",
-    "voter_sites",
-    "replica_sites",
-    "change",
-)
+    "cost", "mean_latency", "value", "score", "status", "bound", "gap", "replicas", "voters",
+    "seconds", "leader", "voter_sites", "replica_sites", "change",
+)  # fmt: skip
 """Columns of a frontier; see :func:`pareto`."""
 
 
@@ -249,7 +238,7 @@ def pareto(
             gap_limit=gap_limit,
             seed=seed,
             threads=threads,
-            progress=None if progress is None else _at_budget(progress, budget),
+            progress=None if progress is None else functools.partial(progress, budget),
             settings=settings,
         )
 
@@ -279,7 +268,10 @@ def pareto(
                         break
     except KeyboardInterrupt:
         complete = False
-    best = _undominated(plans)
+    best: list[Plan] = []  # those that no plan beats in both, one per tie
+    for plan in sorted(plans, key=lambda plan: (plan.cost, plan.objective)):
+        if not best or plan.objective < best[-1].objective * (1 - OPTIMALITY_TOLERANCE):
+            best.append(plan)
     rows = [
         {
             **plan_columns(plan),
@@ -334,15 +326,6 @@ def changes_in_words(before: _NamedRoles, after: _NamedRoles) -> str:
     return "; ".join(parts)
 
 
-def _undominated(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans that no plan beats in cost and latency, cheapest first, one per tie."""
-    kept: list[Plan] = []
-    for plan in sorted(plans, key=lambda plan: (plan.cost, plan.objective)):
-        if not kept or plan.objective < kept[-1].objective * (1 - OPTIMALITY_TOLERANCE):
-            kept.append(plan)
-    return kept
-
-
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Split ascending numbers into ranges without holes."""
     runs: list[tuple[int, int]] = []
@@ -352,9 +335,3 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
         else:
             runs.append((number, number))
     return runs
-
-
-def _at_budget(
-    progress: Callable[[float, Progress], None], budget: float
-) -> Callable[[Progress], None]:
-    return lambda report: progress(budget, report)

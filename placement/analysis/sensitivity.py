@@ -35,7 +35,6 @@ from placement.evaluation.score import TIE
 from placement.evaluation.waits.wait_checks import refuse_waits, refuse_witnesses
 from placement.measures.question import MeasureQuestion
 from placement.methods.registry import prove
-from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
@@ -224,19 +223,6 @@ def row_of(
     return "site_rtt", r, s, instance.site_rtt[r]
 
 
-def next_rtts(values: FloatArray, column: int) -> tuple[float, float]:
-    """Return the next smaller and the next larger value of a row than the value of a column.
-
-    −∞ and +∞ if there is none. If another value is equal, both are that value: any move
-    changes an order.
-    """
-    now, others = float(values[column]), np.delete(values, column)
-    if (others == now).any():
-        return now, now
-    below, above = others[others < now], others[others > now]
-    return float(below.max(initial=-math.inf)), float(above.min(initial=math.inf))
-
-
 def moved_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> Problem:
     """Return the problem of a plan with another RTT, in ms; names as :func:`row_of` gives them."""
     instance = plan.problem.instance
@@ -407,11 +393,22 @@ def safe_rtt_range(
         refuse_waits(plan.problem, "a safe range of an RTT")
     matrix, row, column, values = row_of(plan.problem.instance, source, site, waiting)
     now = float(values[column])
-    below, above = next_rtts(values, column)
-    # At the other RTT itself the order may change: short of it.
-    low = float(np.nextafter(below, now)) if math.isfinite(below) else 0.0
-    high = float(np.nextafter(above, now)) if math.isfinite(above) else 2 * float(values.max())
-    greatest = greatest_weight(plan.problem.demand, matrix, row)
+    others = np.delete(values, column)
+    # At the other RTT itself the order may change: short of it. Any move off an equal one does.
+    below, above = others[others <= now], others[others >= now]
+    low = float(np.nextafter(below.max(), now)) if below.size else 0.0
+    high = float(np.nextafter(above.min(), now)) if above.size else 2 * float(values.max())
+    demand = plan.problem.demand  # the greatest weight that an RTT of the row can have:
+    asked = {
+        origin: [term.weight[0] for term in demand.waits if term.origin == origin]
+        for origin in ("client", "near", "leader")
+    }
+    if matrix == "client_rtt":
+        own = sum(float(weight[row]) for weight in asked["client"])
+        greatest = float(demand.near[0, row] + demand.direct[0, row]) + own
+    else:
+        led, near = (sum(float(w.sum()) for w in asked[origin]) for origin in ("leader", "near"))
+        greatest = max(float(demand.relay[0].sum()), float(demand.quorum[0]) + led) + near
     least = math.inf if runner_up is None else _score(runner_up, plan.problem)
 
     def holds(x: float) -> bool:
@@ -466,20 +463,6 @@ def _last_that_holds(holds: Callable[[float], bool], good: float, limit: float) 
     return good
 
 
-def greatest_weight(demand: Demand, matrix: str, row: int) -> float:
-    """Greatest weight that an RTT of a row can have in a score: operations."""
-    asked = {
-        origin: [term.weight[0] for term in demand.waits if term.origin == origin]
-        for origin in ("client", "near", "leader")
-    }
-    if matrix == "client_rtt":
-        own = sum(float(weight[row]) for weight in asked["client"])
-        return float(demand.near[0, row] + demand.direct[0, row]) + own
-    led = sum(float(weight.sum()) for weight in asked["leader"])
-    near = sum(float(weight.sum()) for weight in asked["near"])
-    return max(float(demand.relay[0].sum()), float(demand.quorum[0]) + led) + near
-
-
 # The next best plans after the optimum, in order, each proven
 
 
@@ -512,8 +495,24 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
         if plan.found:
             heapq.heappush(heap, (plan.objective, next(count), plan))
 
-    if _has_losses(problem):
-        _refuse_candidates(problem)
+    goal = problem.objective
+    after = [
+        one.after
+        for one in (goal.measures if isinstance(goal, MeasureQuestion) else ())
+        if one.after is not None or one.over_outages
+    ]
+    if after:
+        moves = any(one is not None and one.leader_moves for one in after)
+        for field, value, given in (  # other sites may lead in a part than in the whole question
+            ("leaders", problem.leaders, problem.leaders is not None),
+            ("objective", "leader_may_move", moves),
+        ):
+            if given:
+                raise UnsupportedError(
+                    f"{field}: the list of the next best plans under losses does not know who "
+                    f"leads after a loss: got {value!r}, expected every voter as candidate after "
+                    "the loss of the leader, and a leader that stays otherwise"
+                )
         for bound, led in _by_leader(problem, method):
             heapq.heappush(heap, (bound, next(count), led))
     else:
@@ -526,32 +525,6 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
         yield best
         for part in _rest(best):
             add(part)
-
-
-def _has_losses(problem: Problem) -> bool:
-    """Return whether a question takes anything after losses."""
-    goal = problem.objective
-    return isinstance(goal, MeasureQuestion) and any(
-        one.after is not None or one.over_outages for one in goal.measures
-    )
-
-
-def _refuse_candidates(problem: Problem) -> None:
-    """Refuse losses after which other sites lead in a part than in the whole question."""
-    goal = problem.objective
-    moves = isinstance(goal, MeasureQuestion) and any(
-        one.after is not None and one.after.leader_moves for one in goal.measures
-    )
-    for field, value, given in (
-        ("leaders", problem.leaders, problem.leaders is not None),
-        ("objective", "leader_may_move", moves),
-    ):
-        if given:
-            raise UnsupportedError(
-                f"{field}: the list of the next best plans under losses does not know who leads "
-                f"after a loss: got {value!r}, expected every voter as candidate after the loss of "
-                "the leader, and a leader that stays otherwise"
-            )
 
 
 def _by_leader(problem: Problem, method: str) -> Iterator[tuple[float, Problem]]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -109,37 +110,12 @@ def plan_columns(plan: Plan) -> dict[str, object]:
 
 
 SWEEP_COLUMNS = (
-    "replicas",
-    "voters",
-    "status",
-    "score",
-    "mean_latency",
-    "value",
-    "gain",
-    "gain_percent",
-    "bound",
-    "gap",
-    "cost",
-    "seconds",
-    "leader",
-    "voter_sites",
-    "replica_sites",
-    "reason",
-)
+    "replicas", "voters", "status", "score", "mean_latency", "value", "gain", "gain_percent",
+    "bound", "gap", "cost", "seconds", "leader", "voter_sites", "replica_sites", "reason",
+)  # fmt: skip
 """Columns of a sweep; see :func:`sweep`."""
 
-_REALS = (
-    "score",
-    "mean_latency",
-    "value",
-    "gain",
-    "gain_percent",
-    "bound",
-    "gap",
-    "cost",
-    "seconds",
-)
-_TEXTS = ("status", "reason")
+_REALS, _TEXTS = SWEEP_COLUMNS[3:12], ("status", "reason")
 
 
 def sweep(
@@ -192,6 +168,8 @@ def sweep(
     over. A gain between two optimal cells is proven. Otherwise it is the difference of the
     best known plans, and the gaps say how far it can be off.
     """
+    import pandas as pd
+
     check_question(question, progress, settings)
     chosen = load_method(method)  # a name that does not exist is an error of the whole
     given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
@@ -212,7 +190,9 @@ def sweep(
             options = dataclasses.replace(options, start=start, warm_start=before.warm_start)
         if progress is not None:
             size, count = problem.rules.replicas_max, problem.rules.voters
-            options = dataclasses.replace(options, progress=_in_cell(progress, size, count))
+            options = dataclasses.replace(
+                options, progress=functools.partial(progress, size, count)
+            )
         return explained(run(answer, problem, options))
 
     rows: list[dict[str, object]] = []
@@ -224,7 +204,9 @@ def sweep(
         answer = chosen.in_session()
         cells = list(_cells(question, sizes, count))
         for size, asked in cells:
-            row = _empty_row(size, count)
+            row: dict[str, object] = dict.fromkeys(SWEEP_COLUMNS, math.nan)
+            row.update(replicas=size, voters=count, leader=None, reason="")
+            row.update(voter_sites=(), replica_sites=())
             plan = None
             if stopped:
                 row.update(status="not run", reason="interrupted before its turn")
@@ -247,14 +229,21 @@ def sweep(
                 except KeyboardInterrupt:
                     row.update(status="not run", reason="interrupted")
                     stopped = True
-            if before is not None and plan is not None and size == previous + 1:
-                row.update(_gain(before, plan))
+            both = before is not None and plan is not None and before.found and plan.found
+            if before is not None and plan is not None and both and size == previous + 1:
+                value = value_in_ms(before)
+                gain = value - value_in_ms(plan)
+                row.update(gain=gain, gain_percent=100 * gain / value if value else 0.0)
             rows.append(row)
             before, previous = plan, size
     if not rows:
         words = "no number of voters fits into any number of replicas"
         raise InputError(words, field="voters", expected="voters <= replicas")
-    table = _table(rows)
+    types: dict[str, type] = {**dict.fromkeys(_REALS, float), **dict.fromkeys(_TEXTS, str)}
+    types["replicas"] = int
+    if all(row["voters"] is not None for row in rows):
+        types["voters"] = int
+    table = pd.DataFrame(rows, columns=list(SWEEP_COLUMNS), dtype=object).astype(types)
     table.attrs["objective"] = objective_words(question)
     return table
 
@@ -275,35 +264,3 @@ def _cells(
             yield size, last
         except (InputError, LimitError, UnsupportedError) as error:
             yield size, error
-
-
-def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    import pandas as pd
-
-    types: dict[str, type] = {**dict.fromkeys(_REALS, float), **dict.fromkeys(_TEXTS, str)}
-    whole = ["replicas"] if any(row["voters"] is None for row in rows) else ["replicas", "voters"]
-    types.update(dict.fromkeys(whole, int))
-    return pd.DataFrame(rows, columns=list(SWEEP_COLUMNS), dtype=object).astype(types)
-
-
-def _empty_row(size: int, count: int | None) -> dict[str, object]:
-    row: dict[str, object] = dict.fromkeys(SWEEP_COLUMNS, math.nan)
-    row.update(
-        replicas=size, voters=count, leader=None, voter_sites=(), replica_sites=(), reason=""
-    )
-    return row
-
-
-def _gain(before: Plan, after: Plan) -> dict[str, object]:
-    """Return the gain of one more replica, in ms and in per cent."""
-    if not before.found or not after.found:
-        return {}
-    value = value_in_ms(before)
-    gain = value - value_in_ms(after)
-    return {"gain": gain, "gain_percent": 100 * gain / value if value else 0.0}
-
-
-def _in_cell(
-    progress: Callable[[int, int, Progress], None], size: int, count: int
-) -> Callable[[Progress], None]:
-    return lambda report: progress(size, count, report)

@@ -50,11 +50,11 @@ and C as leader gives 1450. Without C nothing changes. The loss of B is the wors
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -203,7 +203,7 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
     return _losses_of(tuple(labels), together)
 
 
-@lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=8)
 def _losses_of(labels: tuple[str | None, ...], together: int) -> tuple[Loss, ...]:
     """Return the losses of labels; there may be 100,000 pairs, so the last answers are kept."""
     members: dict[str, set[int]] = {}
@@ -366,15 +366,13 @@ def failures(
     names = problem.instance.sites
     normal = score_of(problem, configuration) / rate
 
-    def after(lost: Iterable[int]) -> dict[int, float]:
-        return score_after(
-            problem,
-            configuration,
-            lost,
-            leader_may_move=leader_may_move,
-            clients_move=clients_move,
-        )
-
+    after = functools.partial(
+        score_after,
+        problem,
+        configuration,
+        leader_may_move=leader_may_move,
+        clients_move=clients_move,
+    )
     rows = []
     for loss in losses(problem, level, together=together):
         if unnoticed(problem, configuration, loss.sites, clients_move=clients_move):
@@ -385,33 +383,13 @@ def failures(
             continue
         best, worst = min(scores, key=scores.__getitem__), max(scores, key=scores.__getitem__)
         latency = scores[best] / rate
-        rows.append(
-            Failure(
-                loss.name,
-                True,
-                names[best],
-                latency,
-                names[worst],
-                scores[worst] / rate,
-                overhead(latency, normal),
-            )
-        )
-    return Failures(
-        level,
-        normal,
-        tuple(rows),
-        _failover(names, after([configuration.leader]), rate),
-        together,
-        leader_may_move,
-        clients_move,
-    )
-
-
-def _failover(
-    names: Sequence[str], scores: dict[int, float], rate: float
-) -> tuple[tuple[str, float], ...]:
+        elected = (names[worst], scores[worst] / rate, overhead(latency, normal))
+        rows.append(Failure(loss.name, True, names[best], latency, *elected))
+    scores = after([configuration.leader])
     ranked = sorted(scores, key=lambda ell: (scores[ell], ell))
-    return tuple((names[ell], scores[ell] / rate) for ell in ranked)
+    failover = tuple((names[ell], scores[ell] / rate) for ell in ranked)
+    kind = (together, leader_may_move, clients_move)
+    return Failures(level, normal, tuple(rows), failover, *kind)
 
 
 def scores_after_many(

@@ -10,6 +10,7 @@ Sharov et al., PVLDB 8(12), 2015, section 6.1: for given replicas and voters,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,35 +49,6 @@ class RuleOfThumb:
     why: str = ""
 
 
-def closest_to_writes(problem: Problem, candidates: list[int]) -> int | None:
-    """Candidate closest to the client that wrote most in the first interval; None without writes.
-
-    Ties go to the client, and the site, that comes first.
-    """
-    instance = problem.instance
-    writing = [o.is_transaction for o in instance.operations]
-    writes = instance.counts[0][:, writing].sum(axis=-1)
-    if not writes.any():
-        return None
-    rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
-    row = rtt[int(np.argmax(writes)), candidates]
-    return candidates[int(np.argmin(row))]
-
-
-def smallest_quorum(
-    problem: Problem, candidates: list[int], voters: tuple[int, ...], quorum: int
-) -> int:
-    """Candidate with the smallest q_ℓ(V), averaged over the scenarios; the first of equal ones.
-
-    `voters` are the votes a leader may gather, `quorum` how many it waits for.
-    """
-    waits = [
-        sum(float(quorum_latency(rtt, ell, voters, quorum)) for rtt in problem.demand.site_rtt)
-        for ell in candidates
-    ]
-    return candidates[int(first_best(np.array(waits)))]
-
-
 def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[RuleOfThumb, ...]:
     """Score the naive leaders for the replicas and voters of a feasible configuration.
 
@@ -89,9 +61,9 @@ def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[Rule
     voters = sorted(site for site in configuration.voters if site not in witnesses)
     candidates = [s for s in voters if problem.rules.may_lead[s]] or [configuration.leader]
     demand, quorum = problem.demand, quorum_size(problem, configuration)
+    instance, sites = problem.instance, (configuration.voters, configuration.replicas)
 
     def value(leader: int) -> float:
-        sites = (configuration.voters, configuration.replicas)
         return score(demand, leader, *sites, quorum)
 
     best = value(configuration.leader)
@@ -99,23 +71,26 @@ def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[Rule
     def choice(strategy: str, leader: int | None, total: float) -> RuleOfThumb:
         return RuleOfThumb(
             strategy,
-            None if leader is None else problem.instance.sites[leader],
+            None if leader is None else instance.sites[leader],
             total / demand.operations,
             overhead(total, best),
         )
 
-    writer = closest_to_writes(problem, candidates)
-    quick = smallest_quorum(problem, candidates, configuration.voters, quorum)
+    writes = instance.counts[0][:, [o.is_transaction for o in instance.operations]].sum(axis=-1)
+    if writes.any():  # ties go to the client, and the site, that comes first
+        rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
+        near = candidates[int(np.argmin(rtt[int(np.argmax(writes)), candidates]))]
+        closest = choice("closest-to-writes", near, value(near))
+    else:
+        why = "no transactions in the first interval"
+        closest = RuleOfThumb("closest-to-writes", None, math.nan, math.nan, why)
+    waits = [  # averaged over the scenarios
+        sum(float(quorum_latency(rtt, ell, sites[0], quorum)) for rtt in demand.site_rtt)
+        for ell in candidates
+    ]
+    quick = candidates[int(first_best(np.array(waits)))]
     return (
-        RuleOfThumb(
-            "closest-to-writes",
-            None,
-            float("nan"),
-            float("nan"),
-            "no transactions in the first interval",
-        )
-        if writer is None
-        else choice("closest-to-writes", writer, value(writer)),
+        closest,
         choice("smallest-quorum", quick, value(quick)),
         choice("average", None, float(np.mean([value(ell) for ell in candidates]))),
     )

@@ -72,7 +72,7 @@ def register(monkeypatch):
 def test_rows_columns_and_order():
     problem = small()
     table = placement.compare(problem, methods=METHODS)
-    assert list(table.columns) == list(comparison.COLUMNS)
+    assert list(table.columns)[:4] == ["method", "status", "score", "objective"]
     assert list(table["method"]) == list(METHODS)
     truth = placement.solve(problem, method="exhaustive")
     exact = table[table["method"].isin(["exhaustive", "cp-sat"])]

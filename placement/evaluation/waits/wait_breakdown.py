@@ -14,7 +14,7 @@ from placement.evaluation.score import nearest, score_terms, wait_latencies
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, WaitTerm
-from placement.model.waits import Clause, Wait, WaitRole
+from placement.model.waits import Clause, Wait
 from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
@@ -114,7 +114,21 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
     latencies = wait_latencies(demand, *asked)
-    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked)
+    sizes = {"voters": len(configuration.voters), "replicas": len(configuration.replicas)}
+
+    def one_fewer(clause: Clause) -> Clause:
+        """Ask for one answer fewer, at least one; the need of a domain's members stays."""
+        if clause.scope and not isinstance(clause.need, int):
+            return clause
+        size = sizes[clause.role]
+        need = int(needed(clause, size, quorum, np.array(size)))
+        return dataclasses.replace(clause, need=max(1, need - 1))
+
+    terms = tuple(
+        dataclasses.replace(term, wait=Wait(term.origin, tuple(map(one_fewer, term.clauses))))
+        for term in demand.waits
+    )
+    fewer = wait_latencies(dataclasses.replace(demand, waits=terms), *asked)
     last = [_last(demand, term, configuration, quorum) for term in demand.waits]
     found = []
     for row, operation in enumerate(problem.instance.operations):
@@ -128,54 +142,16 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
             shown = float(f"{times:.3g}")  # a mean over clients may have sixteen digits
             wait = Wait(term.origin, term.clauses, shown)
             slowest = int(share.argmax())
-            found.append(
-                WaitLatency(
-                    operation.name,
-                    str(wait),
-                    _mean(latencies[j], count),
-                    problem.instance.sites[slowest],
-                    float(share[slowest] / share.sum()),
-                    _mean(fewer[j], count),
-                )
-            )
+            means = (_mean(latencies[j], count), _mean(fewer[j], count))
+            last_one = (problem.instance.sites[slowest], float(share[slowest] / share.sum()))
+            found.append(WaitLatency(operation.name, str(wait), means[0], *last_one, means[1]))
     return tuple(found)
-
-
-def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Demand:
-    """Return the demand with one answer fewer in every clause, at least one.
-
-    A clause whose need follows from the members of the origin's domain stays.
-    """
-
-    def fewer(clause: Clause) -> Clause:
-        if clause.scope and not isinstance(clause.need, int):
-            return clause
-        members = _members(configuration, clause.role)
-        size = np.array(len(members))
-        need = int(needed(clause, len(members), quorum, size))
-        return dataclasses.replace(clause, need=max(1, need - 1))
-
-    terms = tuple(
-        dataclasses.replace(term, wait=Wait(term.origin, tuple(map(fewer, term.clauses))))
-        for term in demand.waits
-    )
-    return dataclasses.replace(demand, waits=terms)
-
-
-def _members(configuration: Configuration, role: WaitRole) -> tuple[int, ...]:
-    """Return the sites of a role."""
-    return configuration.voters if role == "voters" else configuration.replicas
 
 
 def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: int) -> np.ndarray:
     """Return the member that answers last for every scenario and client, (scenarios, clients)."""
-    latency = wait_latencies(
-        dataclasses.replace(demand, waits=(term,)),
-        configuration.leader,
-        configuration.voters,
-        configuration.replicas,
-        quorum,
-    )[0]
+    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
+    latency = wait_latencies(dataclasses.replace(demand, waits=(term,)), *asked)[0]
     members = np.array(sorted({*configuration.voters, *configuration.replicas}), dtype=np.intp)
     rows = []
     for k, (rtt, between) in enumerate(zip(demand.client_rtt, demand.site_rtt, strict=True)):

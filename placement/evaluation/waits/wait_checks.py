@@ -101,7 +101,11 @@ def check_waits(problem: Problem) -> None:
         return
     for term in demand.waits:
         for clause in term.clauses:
-            _check_need(problem, clause)
+            size = role_size(rules, clause, rules.replicas_min)
+            if isinstance(clause.need, int) and clause.need > size:
+                words = f"more answers than {clause.role}"
+                expected = f"at most {size} of {clause.role}"
+                raise InputError(words, field="waits", value=str(clause), expected=expected)
         _check_parts(problem, term.clauses)
         everyone = rules.replicas_min == rules.replicas_max == rules.voters
         if term.origin != "leader" and not everyone:
@@ -155,16 +159,6 @@ _ORIGINS = {"near": "nearest replica", "client": "client"}
 def _who(problem: Problem) -> str:
     """Return the source of the waits, in words."""
     return f"protocol {problem.protocol}" if problem.protocol else "operations with waits"
-
-
-def _check_need(problem: Problem, clause: Clause) -> None:
-    """Refuse a clause that asks for more members than its role has."""
-    rules = problem.rules
-    size = rules.voters if clause.role == "voters" else rules.replicas_min
-    if isinstance(clause.need, int) and clause.need > size:
-        words = f"more answers than {clause.role}"
-        expected = f"at most {size} of {clause.role}"
-        raise InputError(words, field="waits", value=str(clause), expected=expected)
 
 
 def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:

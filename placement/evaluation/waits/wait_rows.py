@@ -20,7 +20,7 @@ import numpy as np
 
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
-from placement.model.demand import Demand, WaitTerm
+from placement.model.demand import Demand
 from placement.model.waits import Clause
 from placement.support.checks import FloatArray, IntArray
 
@@ -43,6 +43,12 @@ class RoleRow:
     voters: dict[int, int]
     replicas: dict[int, int]
     least: int
+
+    @property
+    def attainable(self) -> bool:
+        """Return whether some roles, rules aside, meet the row."""
+        coefficients = (*self.voters.values(), *self.replicas.values())
+        return sum(c for c in coefficients if c > 0) >= self.least
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,41 +93,28 @@ def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, i
     -----
     O(S²) for each clause and scenario: a radius for each site, with a coefficient for each.
     """
-    return {
-        (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds))
-        for j, term in enumerate(demand.waits)
-        if term.origin == "leader"
-        for k, rounds in enumerate(term.weight.sum(axis=1).tolist())
-        if rounds > 0
-    }
-
-
-def _leader_wait(
-    term: WaitTerm,
-    rtt: FloatArray,
-    rules: Rules,
-    leader: int,
-    rounds: float,
-) -> LeaderWait:
-    radii: list[float] = []
-    rows: list[tuple[RoleRow, ...]] = []
-    members = rules.may_hold | rules.may_vote | (np.arange(len(rtt)) == leader)
-    for radius in np.unique(rtt[members]).tolist():
-        asked = [
-            _clause_row(clause, labels, rtt, rules, leader, radius)
-            for clause, labels in zip(term.clauses, term.labels, strict=True)
-        ]
-        # a longer radius that asks for the same is never the shortest
-        if all(_may_hold(row) for row in asked) and (not rows or rows[-1] != tuple(asked)):
-            radii.append(float(radius))
-            rows.append(tuple(asked))
-    return LeaderWait(rounds, tuple(radii), tuple(rows))
-
-
-def _may_hold(row: RoleRow) -> bool:
-    """Return whether some roles, rules aside, meet a row."""
-    coefficients = (*row.voters.values(), *row.replicas.values())
-    return sum(c for c in coefficients if c > 0) >= row.least
+    found: dict[tuple[int, int], LeaderWait] = {}
+    members = rules.may_hold | rules.may_vote | (np.arange(len(rules.may_hold)) == leader)
+    for j, term in enumerate(demand.waits):
+        if term.origin != "leader":
+            continue
+        for k, rounds in enumerate(term.weight.sum(axis=1).tolist()):
+            if rounds <= 0:
+                continue
+            radii: list[float] = []
+            rows: list[tuple[RoleRow, ...]] = []
+            rtt = demand.site_rtt[k, leader]
+            for radius in np.unique(rtt[members]).tolist():
+                asked = tuple(
+                    _clause_row(clause, labels, rtt, rules, leader, radius)
+                    for clause, labels in zip(term.clauses, term.labels, strict=True)
+                )
+                # a longer radius that asks for the same is never the shortest
+                if all(row.attainable for row in asked) and (not rows or rows[-1] != asked):
+                    radii.append(float(radius))
+                    rows.append(asked)
+            found[j, k] = LeaderWait(float(rounds), tuple(radii), tuple(rows))
+    return found
 
 
 def _clause_row(
