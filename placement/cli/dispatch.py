@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from placement import __version__
 from placement.cli.argument_parser import Parser, Subparsers, Verb
@@ -41,9 +41,6 @@ from placement.errors import (
 from placement.support.entry_points import Group
 from placement.text import escape
 from placement.text.text_tables import csv_tables
-
-if TYPE_CHECKING:
-    from placement.model.instance import Instance
 
 # The verbs of the command line, found through the entry-point group ``placement.verbs``
 
@@ -323,9 +320,6 @@ def forget_stdout() -> None:
 
 # Completion of words in a shell, by argcomplete
 
-_Values = Callable[[str, argparse.Namespace], list[str]]
-"""Completions of a prefix, given the arguments that stand on the line already."""
-
 
 def asked_by_shell() -> bool:
     """Return whether this process runs to complete a word for a shell."""
@@ -350,9 +344,8 @@ def answer_shell(parser: argparse.ArgumentParser) -> None:
     except ImportError:
         return
     for action in _actions(parser):
-        values = _values_of(action)
-        if values is not None:
-            action.completer = _Completer(values)  # type: ignore[attr-defined]
+        if action.metavar in _COMPLETED or not _METHODS.isdisjoint(action.option_strings):
+            action.completer = _complete  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)
 
 
@@ -371,25 +364,6 @@ def shell_script(shell: str) -> str:
     return str(shellcode(["placement"], shell=shell))
 
 
-class _Completer:
-    """Values of an option, in the interface of argcomplete; bad input gives no values."""
-
-    def __init__(self, values: _Values) -> None:
-        self._values = values
-
-    def __call__(
-        self,
-        prefix: str,
-        action: argparse.Action,
-        parser: argparse.ArgumentParser,
-        parsed_args: argparse.Namespace,
-    ) -> list[str]:
-        try:
-            return self._values(prefix, parsed_args)
-        except (PlacementError, OSError):
-            return []
-
-
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield the arguments of a parser and of its verbs."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public name for it
@@ -399,65 +373,40 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
                 yield from _actions(below)
 
 
-def _values_of(action: argparse.Action) -> _Values | None:
-    if not {"--method", "--methods"}.isdisjoint(action.option_strings):
-        return _methods
-    return _BY_METAVAR.get(str(action.metavar))
+_PROTOCOL = "NAME[:PARAMETER=VALUE,…]"
+_COMPLETED = ("INSTANCE", "SITE", "SITES", "N|SITES", "N|LO..HI|SITES", "LEVEL", _PROTOCOL)
+_METHODS = {"--method", "--methods"}
 
 
-def _beginning(prefix: str, values: Iterable[str]) -> list[str]:
-    """Return the values that go on from the prefix; after a comma, for the last of a list."""
-    head, comma, last = prefix.rpartition(",")
-    return [head + comma + value for value in values if value.startswith(last)]
+def _complete(
+    prefix: str, action: argparse.Action, parser: Parser, parsed_args: argparse.Namespace
+) -> list[str]:
+    """Return the values that go on from a prefix, in the interface of argcomplete.
 
-
-def _instances(prefix: str, given: argparse.Namespace) -> list[str]:
+    After a comma they are those of the last of a list. Bad input gives no values.
+    """
     from argcomplete.completers import FilesCompleter
 
-    from placement import datasets
-
-    return _beginning(prefix, datasets.names()) + list(FilesCompleter()(prefix))
-
-
-def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
+    from placement import datasets, load
     from placement.methods.registry import available
-
-    return _beginning(prefix, available())
-
-
-def _protocols(prefix: str, given: argparse.Namespace) -> list[str]:
     from placement.model.protocols import families
 
-    return _beginning(prefix, list(families()))
+    source, values, files = vars(parsed_args).get("instance"), list[str](), list[str]()
+    try:
+        if not _METHODS.isdisjoint(action.option_strings):
+            values = [*available()]
+        elif action.metavar == _PROTOCOL:
+            values = [*families()]
+        elif action.metavar == "INSTANCE":
+            values, files = [*datasets.names()], FilesCompleter()(prefix)
+        elif source is not None:
+            instance = load(source)
+            values = [*(instance.levels if action.metavar == "LEVEL" else instance.sites)]
+    except (PlacementError, OSError):
+        return []
+    head, comma, last = prefix.rpartition(",")
+    return [*(head + comma + value for value in values if value.startswith(last)), *files]
 
-
-def _levels(prefix: str, given: argparse.Namespace) -> list[str]:
-    return _beginning(prefix, _instance(given).levels)
-
-
-def _sites(prefix: str, given: argparse.Namespace) -> list[str]:
-    return _beginning(prefix, _instance(given).sites)
-
-
-def _instance(given: argparse.Namespace) -> Instance:
-    """Return the instance that the line names."""
-    from placement.api import load
-
-    source = vars(given).get("instance")
-    if source is None:
-        raise InputError("no instance on the line")
-    return load(source)
-
-
-_BY_METAVAR: dict[str, _Values] = {
-    "INSTANCE": _instances,
-    "SITE": _sites,
-    "SITES": _sites,
-    "N|SITES": _sites,
-    "N|LO..HI|SITES": _sites,
-    "LEVEL": _levels,
-    "NAME[:PARAMETER=VALUE,…]": _protocols,
-}
 
 _EPILOG = """\
 exit codes: 0 found · 1 bad input · 2 infeasible, or constraints broken · 3 nothing found in time ·

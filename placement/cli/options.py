@@ -379,13 +379,14 @@ def limits_from(args: argparse.Namespace) -> Limits:
     )
 
 
-def settings_from(args: argparse.Namespace) -> dict[str, object]:
+def settings_from(args: argparse.Namespace, form: str = "NAME=VALUE") -> dict[str, object]:
     """Read ``--set``; the method checks and converts the values."""
     settings: dict[str, object] = {}
     for text in args.set:
         name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError("not a setting", field="--set", value=text, expected="NAME=VALUE")
+        parts, dots = name.strip().split(".", form.count(".")), form.count(".")
+        if not equals or not all(parts) or len(parts) <= dots:
+            raise InputError("not a setting", field="--set", value=text, expected=form)
         if name.strip() in settings:
             raise InputError("set twice", field="--set", value=name.strip(), expected="once")
         settings[name.strip()] = value

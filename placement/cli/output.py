@@ -18,19 +18,18 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from placement.cli import exit_codes as exits
 from placement.cli.options import add_file, add_json, question_of
 from placement.errors import InputError
-from placement.text import escape, plan_text, values_text
-from placement.text.text_tables import csv_text, keep_table, makes_csv, use_page_width
+from placement.text import escape, plan_text, values_text, wrap
+from placement.text.text_tables import csv_text, keep_table, makes_csv, section, use_page_width
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from placement.evaluation.bill import MonthlyBill
+    from placement.evaluation.value_tables import ValueTable
     from placement.methods.options import Progress
-    from placement.overtime.moves.move_steps import PlanMoves
     from placement.plan import Plan
     from placement.problem import Problem
-    from placement.support.status import Status
 
 # --- pages: as wide as the terminal, with colours where it shows them ------------------------
 
@@ -250,19 +249,6 @@ def print_notes(source: str, notes: Iterable[str]) -> None:
         print(escape(f"{source}: {note}"), file=sys.stderr)
 
 
-def exit_code(status: Status) -> int:
-    """Return the exit code for the status of a plan."""
-    from placement.support.status import Status
-
-    return {
-        Status.OPTIMAL: exits.FOUND,
-        Status.FEASIBLE: exits.FOUND,
-        Status.INFEASIBLE: exits.INFEASIBLE,
-        Status.VIOLATING: exits.INFEASIBLE,
-        Status.UNKNOWN: exits.NOTHING,
-    }[status]
-
-
 def check_target(args: argparse.Namespace) -> None:
     """Refuse an output file that could not be written, before any work is done for it."""
     if args.output is not None:
@@ -279,7 +265,14 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     A plan without a configuration is printed but not written: the user should not find a file where
     a decision was expected.
     """
+    from placement.evaluation.bill import bill_tables
+
     today, tiered, written = _bill_today(plan, args), _tiered(plan, args), _save(plan, args)
+    moves = None
+    if plan.problem.current is not None:
+        from placement.overtime.moves import move_steps
+
+        moves = move_steps.plan_moves(plan)
     if args.json:
         from placement.cli.problem_options import reference_from
         from placement.io.plan_file import bill_document, plan_document
@@ -290,46 +283,23 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
             document = {**document, "bill_today": bill_document(today)}
         if tiered is not None:
             document = {**document, "bill_tiers": bill_document(tiered)}
-        moves = _moves(plan)
         if moves is not None:
-            from placement.overtime.moves.move_steps import moves_document
-
-            document = {**document, "move": moves_document(moves)}
+            document = {**document, "move": move_steps.moves_document(moves)}
         print_json(document)
-    else:
-        print_page(plan_text(plan, today))
-        moves = _moves(plan)
-        if moves is not None:
-            print_page(f"\n{_moves_text(moves)}")
-        if tiered is not None:
-            from placement.evaluation.bill import bill_tables
-            from placement.text.text_tables import section
-
-            tables = "\n\n".join(
-                section(one.title, values_text(one)) for one in bill_tables(tiered)
-            )
-            print_page(f"\nWith volume tiers\n{tables}")
-        if written:
-            print_page(f"\n{written}")
-    return exit_code(plan.status)
+        return exit_code_of([plan.status])
+    print_page(plan_text(plan, today))
+    if moves is not None:
+        said = wrap(escape(move_steps.moves_sentence(moves)))
+        print_page("\n" + "\n\n".join([*_sections(move_steps.move_tables(moves)), said]))
+    if tiered is not None:
+        print_page("\nWith volume tiers\n" + "\n\n".join(_sections(bill_tables(tiered))))
+    if written:
+        print_page(f"\n{written}")
+    return exit_code_of([plan.status])
 
 
-def _moves(plan: Plan) -> PlanMoves | None:
-    """Return the way from the present configuration of the question to the plan."""
-    if plan.problem.current is None:
-        return None
-    from placement.overtime.moves.move_steps import plan_moves
-
-    return plan_moves(plan)
-
-
-def _moves_text(moves: PlanMoves) -> str:
-    from placement.overtime.moves.move_steps import move_tables, moves_sentence
-    from placement.text import wrap
-    from placement.text.text_tables import section
-
-    tables = [section(one.title, values_text(one)) for one in move_tables(moves)]
-    return "\n\n".join([*tables, wrap(escape(moves_sentence(moves)))])
+def _sections(tables: Iterable[ValueTable]) -> list[str]:
+    return [section(one.title, values_text(one)) for one in tables]
 
 
 def _tiered(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
@@ -542,6 +512,7 @@ def exit_code_of(statuses: Iterable[str], reasons: Sequence[str] = ()) -> int:
         ("optimal", exits.FOUND),
         ("feasible", exits.FOUND),
         ("infeasible", exits.INFEASIBLE),
+        ("violating", exits.INFEASIBLE),
         ("unknown", exits.NOTHING),
         ("failed", exits.SOLVER),
         ("not run", exits.INTERRUPTED),
@@ -614,7 +585,7 @@ def show_rows(
     """
     import pandas as pd
 
-    from placement.text import table, wrap
+    from placement.text import table
 
     frame = pd.DataFrame(rows)
     shown = [

@@ -126,7 +126,22 @@ def with_question(document: Mapping[str, object], fleet: FleetProblem) -> dict[s
     InputError
         When the instances of two databases differ in more than their counts.
     """
-    cells = _member_cells(fleet)
+    number, sites = _constraints(fleet), fleet.sites
+    cells: dict[str, dict[str, object]] = {}
+    for member in fleet.members:
+        here = member.present
+        cells[member.name] = {
+            "storage_gb": float(member.storage_gb),
+            "written_gb": float(member.written_gb),
+            "leader_operations": (
+                None if member.leader_operations is None else float(member.leader_operations)
+            ),
+            "present_leader": None if here is None else sites[here.leader],
+            "present_voters": None if here is None else [sites[site] for site in here.voters],
+            "present_replicas": None if here is None else [sites[site] for site in here.replicas],
+            "constraints": number[_constraint(member.problem)],
+            "counts": member.problem.instance.counts.ravel().tolist(),
+        }
     plans = document["plans"]
     assert isinstance(plans, list)
     return {
@@ -144,27 +159,6 @@ def wide_frame(frame: pd.DataFrame, document: Mapping[str, object]) -> pd.DataFr
     plans = document["plans"]
     assert isinstance(plans, list)
     return frame.assign(**{key: [row[key] for row in plans] for key in _QUESTION})
-
-
-def _member_cells(fleet: FleetProblem) -> dict[str, dict[str, object]]:
-    """Return the cells of each database that say its question, by name."""
-    number, sites = _constraints(fleet), fleet.sites
-    found: dict[str, dict[str, object]] = {}
-    for member in fleet.members:
-        here = member.present
-        found[member.name] = {
-            "storage_gb": float(member.storage_gb),
-            "written_gb": float(member.written_gb),
-            "leader_operations": (
-                None if member.leader_operations is None else float(member.leader_operations)
-            ),
-            "present_leader": None if here is None else sites[here.leader],
-            "present_voters": None if here is None else [sites[site] for site in here.voters],
-            "present_replicas": None if here is None else [sites[site] for site in here.replicas],
-            "constraints": number[_constraint(member.problem)],
-            "counts": member.problem.instance.counts.ravel().tolist(),
-        }
-    return found
 
 
 class FleetFile:

@@ -304,22 +304,17 @@ class _Painter:
                                   linestyle=_dashes(look), zorder=self._rank)  # fmt: skip
         self._cut(line)
         if at.get("marker-end") and len(corners) > 1:
-            self._head(corners, edge, 12 * place.scale)
+            size = 12 * place.scale
+            step = corners[-1] - corners[-2]
+            ahead = step / (math.hypot(*step) or 1.0)
+            side = np.array([-ahead[1], ahead[0]])
+            back = corners[-1] - size * ahead
+            tip = [corners[-1], back + 0.4 * size * side, back - 0.4 * size * side]
+            self._axes.add_patch(Polygon(tip, closed=True, color=edge, zorder=self._rank))
 
     def _cut(self, artist: Artist) -> None:
         if self._frame is not None:
             artist.set_clip_path(self._frame)
-
-    def _head(self, corners: FloatArray, colour: Any, size: float) -> None:
-        """Paint the head of an arrow at the end of a line."""
-        from matplotlib.patches import Polygon
-
-        step = corners[-1] - corners[-2]
-        ahead = step / (math.hypot(*step) or 1.0)
-        side = np.array([-ahead[1], ahead[0]])
-        back = corners[-1] - size * ahead
-        tip = [corners[-1], back + 0.4 * size * side, back - 0.4 * size * side]
-        self._axes.add_patch(Polygon(tip, closed=True, color=colour, zorder=self._rank))
 
     def _text(self, words: str, x: float, y: float, scale: float, look: Look) -> None:
         from matplotlib.patheffects import withStroke

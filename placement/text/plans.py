@@ -73,16 +73,6 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     from placement.problem import describe
 
     instance = plan.problem.instance
-    head = [
-        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
-        ("Answer", _answer(plan)),
-    ]
-    if plan.found:
-        head.extend(_decision(plan))
-    return head
-
-
-def _answer(plan: Plan) -> str:
     proof = plan.claim or "proven"
     words = {
         Status.OPTIMAL: f"optimal ({plan.bare_proof})" if plan.bare_proof else f"optimal, {proof}",
@@ -100,7 +90,13 @@ def _answer(plan: Plan) -> str:
     text += f"; by {plan.method}" + (f" in {plan.seconds:.3g} s" if plan.seconds else "")
     if plan.termination is not Termination.FINISHED:
         text += f", stopped: {plan.termination}"
-    return text
+    head = [
+        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
+        ("Answer", text),
+    ]
+    if plan.found:
+        head.extend(_decision(plan))
+    return head
 
 
 def _decision(plan: Plan) -> list[tuple[str, str]]:

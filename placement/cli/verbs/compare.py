@@ -84,7 +84,10 @@ def _run_methods(args: argparse.Namespace) -> int:
     from placement.io.formats.document import finite
 
     check_table_targets(args)
-    settings = _methods_settings(args)
+    settings: dict[str, dict[str, object]] = {}
+    for name, value in settings_from(args, "METHOD.NAME=VALUE").items():
+        method, _, setting = name.partition(".")
+        settings.setdefault(method, {})[setting] = value
     problem = question_from(args, instance_from(args))
     names = None
     if args.methods:
@@ -105,21 +108,6 @@ def _run_methods(args: argparse.Namespace) -> int:
     }
     show_table(table, args, document=document, text=_methods_text(table))
     return exit_code_of(table["status"], table["reason"].tolist())
-
-
-def _methods_settings(args: argparse.Namespace) -> dict[str, dict[str, object]]:
-    settings: dict[str, dict[str, object]] = {}
-    for text in args.set:
-        name, equals, value = text.partition("=")
-        method, dot, setting = name.strip().partition(".")
-        if not equals or not dot or not method or not setting:
-            raise InputError(
-                "not a setting", field="--set", value=text, expected="METHOD.NAME=VALUE"
-            )
-        if setting in settings.setdefault(method, {}):
-            raise InputError("set twice", field="--set", value=name.strip(), expected="once")
-        settings[method][setting] = value
-    return settings
 
 
 def _methods_text(table: pd.DataFrame) -> str:

@@ -15,13 +15,13 @@ from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import Switch, add_file, add_gone, add_json, add_options
-from placement.cli.output import check_target, exit_code, show_result
+from placement.cli.output import check_target, exit_code_of, show_result
 from placement.errors import InputError, LimitError, UnsupportedError
 from placement.support.entry_points import Group
 from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
-    from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
+    from placement.quorumstore import Goal, QuorumPlan, QuorumProblem
     from placement.quorumstore.problem import CountArray
     from placement.support.checks import FloatArray
 
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
     said = f"\n\n{written}" if written else ""
     show_result(args, lambda: _document(plan), lambda: quorum_plan_text(plan) + said)
-    return exit_code(plan.status)
+    return exit_code_of([plan.status])
 
 
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
@@ -227,10 +227,16 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
 
 def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
     """Run all methods on a key, print and write the table; return the exit code."""
-    from placement.cli.output import check_table_targets, collect, exit_code_of, show_rows
+    from placement.cli.output import check_table_targets, collect, show_rows
 
     check_table_targets(args)
-    rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in _runs(args)])
+    exact = partial(PARTS.load("place"), time_limit=args.time_limit, certificate=False)
+    runs: dict[str, Callable[[QuorumProblem], QuorumPlan]] = {
+        method: partial(exact, method=method) for method in _EXACT
+    }
+    if "heuristics" in PARTS.names():
+        runs |= PARTS.load("heuristics")()
+    rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in runs.items()])
     bounds = [float(str(row["bound"])) for row in rows if "bound" in row]
     values = [float(str(row["value"])) for row in rows if "value" in row]
     best, least = max(bounds, default=-math.inf), min(values, default=math.inf)
@@ -259,17 +265,6 @@ def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
     return exit_code_of(
         [str(row["status"]) for row in rows], [str(row.get("reason", "")) for row in rows]
     )
-
-
-def _runs(args: argparse.Namespace) -> list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]]:
-    """Return the exact methods, then the heuristics, where they are installed."""
-    exact = partial(PARTS.load("place"), time_limit=args.time_limit, certificate=False)
-    runs: list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]] = [
-        (method, partial(exact, method=method)) for method in _EXACT
-    ]
-    if "heuristics" in PARTS.names():
-        runs += PARTS.load("heuristics")().items()
-    return runs
 
 
 def _step(
@@ -386,13 +381,27 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
                 expected="no --reads, --writes, --own-demand, --envelope, --compare",
             )  # fmt: skip
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
+    from placement.quorumstore import LossScope, Redirect, StoreRules
+
     return QuorumProblem(
         rtt,
         demand["reads"],
         demand["writes"],
         sites=sites,
         regions=regions,
-        rules=_rules(args),
+        rules=StoreRules(
+            not args.normal,
+            redirect=Redirect(args.redirect),
+            read_fraction=args.p if args.p_reads is None else args.p_reads,
+            write_fraction=args.p if args.p_writes is None else args.p_writes,
+            max_replicas=args.n_max,
+            replicas=args.n,
+            read_quorum=args.r,
+            write_quorum=args.w,
+            failures=args.failures,
+            loss=LossScope.REGION if args.lose_region else LossScope.SITE,
+            distinct_regions=args.distinct_regions,
+        ),
         goal=_goal(args),
     )
 
@@ -461,24 +470,6 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
             )  # fmt: skip
         counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
     return counts
-
-
-def _rules(args: argparse.Namespace) -> StoreRules:
-    from placement.quorumstore import LossScope, Redirect, StoreRules
-
-    return StoreRules(
-        not args.normal,
-        redirect=Redirect(args.redirect),
-        read_fraction=args.p if args.p_reads is None else args.p_reads,
-        write_fraction=args.p if args.p_writes is None else args.p_writes,
-        max_replicas=args.n_max,
-        replicas=args.n,
-        read_quorum=args.r,
-        write_quorum=args.w,
-        failures=args.failures,
-        loss=LossScope.REGION if args.lose_region else LossScope.SITE,
-        distinct_regions=args.distinct_regions,
-    )
 
 
 def _goal(args: argparse.Namespace) -> Goal:

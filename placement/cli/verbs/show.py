@@ -11,7 +11,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.dispatch import add_parts, run_part
 from placement.cli.options import Switch, add_options, add_output, add_work, ask
-from placement.cli.output import exit_code, show_result
+from placement.cli.output import exit_code_of, show_result
 from placement.cli.problem_options import instance_from
 from placement.errors import UnsupportedError
 from placement.question import LARGEST_SIZE
@@ -74,7 +74,7 @@ def _run_instance(args: argparse.Namespace) -> int:
             show_result(args, lambda: plan_document(plan), lambda: str(plan))
         else:
             show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan))
-        return exit_code(plan.status)
+        return exit_code_of([plan.status])
     from placement.text import instance_text
 
     instance, most = instance_from(args), max(0, args.clients)

@@ -159,7 +159,21 @@ def _statements(text: str, source: str) -> Iterator[_Zone]:
 def _statement(stream: TokenStream) -> _Zone:
     where = stream.where()
     stream.expect("ALTER")
-    target = _target(stream)
+    kind = stream.name(", ".join(_KINDS)).upper()
+    if kind not in _KINDS:
+        raise refused(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
+    partition = ""
+    if kind == "PARTITION":
+        partition = stream.name("the name of a partition")
+        stream.expect("OF")
+        if not stream.accept("INDEX"):
+            stream.expect("TABLE")
+    parts, index = [stream.name("a name")], ""
+    while stream.accept("."):
+        parts.append(stream.name("a name"))
+    if stream.accept("@"):
+        index = stream.name("the name of an index")
+    target = _ZoneTarget(kind, tuple(parts), index, partition)
     if not stream.accept("CONFIGURE", "ZONE"):
         message = "a statement of multi-region SQL, or no zone configuration: it is not read"
         show = "the output of SHOW ZONE CONFIGURATIONS, which has what the server made of it"
@@ -187,24 +201,6 @@ def _statement(stream: TokenStream) -> _Zone:
     if stream.next is not None:
         stream.expect(";")
     return _Zone(target, where, values)
-
-
-def _target(stream: TokenStream) -> _ZoneTarget:
-    kind = stream.name(", ".join(_KINDS)).upper()
-    if kind not in _KINDS:
-        raise refused(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
-    partition = ""
-    if kind == "PARTITION":
-        partition = stream.name("the name of a partition")
-        stream.expect("OF")
-        if not stream.accept("INDEX"):
-            stream.expect("TABLE")
-    parts, index = [stream.name("a name")], ""
-    while stream.accept("."):
-        parts.append(stream.name("a name"))
-    if stream.accept("@"):
-        index = stream.name("the name of an index")
-    return _ZoneTarget(kind, tuple(parts), index, partition)
 
 
 def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: str) -> _Zone:

@@ -65,7 +65,21 @@ def _read(texts: Texts, request: Request) -> Reading:
         identity = str(table.whole("_id") if table.has("_id") else len(members))
         if identity in [one.identity for one in members]:
             raise table.refuse("_id", "given twice", "one number for each member")
-        member = _member(table, identity, request)
+        host = table.text("host")
+        names = {row.name for row in request.localities.rows}
+        name = host if host in names or ":" not in host else host.rpartition(":")[0]
+        site = request.localities.site_of(name, table.source, table.key("host"))
+        votes = table.number("votes", 1)
+        if votes not in (0, 1):
+            raise table.refuse("votes", "out of range", "0 or 1")
+        arbiter, hidden = table.truth("arbiterOnly", False), table.truth("hidden", False)
+        if not votes:
+            role = "unread" if arbiter or hidden or _delay(table) else ""
+        elif arbiter or _delay(table):
+            role = "arbiter" if arbiter else "delayed"
+        else:
+            role = "hidden" if hidden else "" if _priority(table) else "follower"
+        member = Member(name, site, votes == 1, identity, host, role, dict(table.values))
         if member.name in [one.name for one in members]:  # by its port, then
             member = replace(member, name=member.address)
         members.append(member)
@@ -111,24 +125,6 @@ def _priority(table: Document) -> float:
 
 def _delay(table: Document) -> float:
     return max(table.number(key, 0.0) for key in _DELAYS)
-
-
-def _member(table: Document, identity: str, request: Request) -> Member:
-    host = table.text("host")
-    names = {row.name for row in request.localities.rows}
-    name = host if host in names or ":" not in host else host.rpartition(":")[0]
-    site = request.localities.site_of(name, table.source, table.key("host"))
-    votes = table.number("votes", 1)
-    if votes not in (0, 1):
-        raise table.refuse("votes", "out of range", "0 or 1")
-    arbiter, hidden = table.truth("arbiterOnly", False), table.truth("hidden", False)
-    if not votes:
-        role = "unread" if arbiter or hidden or _delay(table) else ""
-    elif arbiter or _delay(table):
-        role = "arbiter" if arbiter else "delayed"
-    else:
-        role = "hidden" if hidden else "" if _priority(table) else "follower"
-    return Member(name, site, votes == 1, identity, host, role, dict(table.values))
 
 
 def _order(members: Sequence[Member]) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -192,7 +192,20 @@ def write_folder(
     target = check_folder(folder, force=force)
     with _blaming(folder):
         if not target.exists() or not any(target.iterdir()):
-            _new_folder(target, tables, manifest_name, manifest)
+            temporary = _temporary(target)
+            temporary.mkdir()
+            try:
+                for name, data in tables.items():
+                    _write_synced(temporary / name, data)
+                _write_synced(temporary / manifest_name, manifest({name: name for name in tables}))
+                _sync_folder(temporary)
+                if target.exists():
+                    target.rmdir()  # empty; os.replace over a folder is not portable
+                temporary.replace(target)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            _sync_folder(target.parent)
         else:
             _renew_folder(target, tables, manifest_name, manifest, stale)
     return Path(folder) / manifest_name
@@ -207,25 +220,6 @@ def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.errno is None or (error.filename and ".tmp" not in str(error.filename)):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _new_folder(
-    target: Path, tables: Mapping[str, bytes], manifest_name: str, manifest: Manifest
-) -> None:
-    temporary = _temporary(target)
-    temporary.mkdir()
-    try:
-        for name, data in tables.items():
-            _write_synced(temporary / name, data)
-        _write_synced(temporary / manifest_name, manifest({name: name for name in tables}))
-        _sync_folder(temporary)
-        if target.exists():
-            target.rmdir()  # empty; os.replace over a folder is not portable
-        temporary.replace(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    _sync_folder(target.parent)
 
 
 def _renew_folder(
