@@ -23,16 +23,14 @@ from placement.errors import CertificateError, InputError, located, refused
 from placement.fleet.fleet_plan import FleetPlan, Placed
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem, SharedLimits
 from placement.fleet.fleet_tables import read_whole_document
-from placement.io.formats.document import Document
+from placement.io.formats.document import Document, finite
 from placement.io.formats.tables import parquet_rows
-from placement.io.instance_folder import instance_document, instance_from_document
-from placement.io.prices_document import prices_embedded
+from placement.io.instance_folder import instance_document, instance_from_document, prices_embedded
 from placement.io.problem_document import problem_document, problem_from
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.problem import Problem
 from placement.proof.fleet_proof import CERTIFIERS, FleetProof, prove_fleet
-from placement.support.checks import FloatArray
 from placement.support.status import Status
 from placement.support.work import WORK
 
@@ -62,11 +60,15 @@ def question_document(fleet: FleetProblem) -> dict[str, object]:
                 expected="clients, operations, RTTs and prices of the other databases",
             )
     limits = fleet.limits
+    sites = {field: getattr(limits, field) for field in SITE_LIMITS}  # null: no limit
     return {
         "instance": instance_document(first),
         "constraints": [json.loads(each) for each in _constraints(fleet)],
         "limits": {
-            **{field: _finite(getattr(limits, field)) for field in SITE_LIMITS},
+            **{
+                field: None if given is None else [finite(x) for x in np.asarray(given).tolist()]
+                for field, given in sites.items()
+            },
             "most_moves": limits.most_moves,
             "most_moved_gb": limits.most_moved_gb,
             "apart": [list(group) for group in limits.apart],
@@ -77,19 +79,18 @@ def question_document(fleet: FleetProblem) -> dict[str, object]:
 
 def _alike(one: Instance, other: Instance) -> bool:
     """Return whether two instances have everything but counts in common."""
+    prices = [
+        None if each.prices is None else prices_embedded(each.prices) for each in (one, other)
+    ]
     return (
         one.clients == other.clients
         and one.operations == other.operations
         and one.intervals == other.intervals
         and one.domains == other.domains
-        and _prices_of(one) == _prices_of(other)
+        and prices[0] == prices[1]
         and (one.client_rtt is other.client_rtt or np.array_equal(one.client_rtt, other.client_rtt))
         and (one.site_rtt is other.site_rtt or np.array_equal(one.site_rtt, other.site_rtt))
     )
-
-
-def _prices_of(instance: Instance) -> object:
-    return None if instance.prices is None else prices_embedded(instance.prices)
 
 
 def _constraint(problem: Problem) -> str:
@@ -102,13 +103,6 @@ def _constraints(fleet: FleetProblem) -> dict[str, int]:
     for member in fleet.members:
         found.setdefault(_constraint(member.problem), len(found))
     return found
-
-
-def _finite(limit: object) -> list[float | None] | None:
-    """Return limits of sites, with null for no limit."""
-    if limit is None:
-        return None
-    return [x if math.isfinite(x) else None for x in np.asarray(limit).tolist()]
 
 
 def with_question(document: Mapping[str, object], fleet: FleetProblem) -> dict[str, object]:
@@ -434,7 +428,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
     One call of the exact search, and a replay of its certificate, for each database.
     """
     file = read_fleet_file(path)
-    names, prices = _prices(file)
+    limits = file.about.tables("limits")
+    names = [row.text("name") for row in limits]
+    prices = np.array([row.number("price") for row in limits])
     certify = CERTIFIERS.load("exact")
     proof = prove_fleet(file.parts(), prices, certify, work)
     if list(proof.names) != names:
@@ -442,7 +438,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
         expected = f"the {len(proof.names)} limits of the question"
         raise refused(file.source, "limits", words, len(names), expected)
     _agree(file.about, "databases", proof.databases)
-    bound = None if proof.bound is None else _rounded_down(proof.bound)
+    bound = None if proof.bound is None else float(proof.bound)
+    if bound is not None and proof.bound is not None and Fraction(bound) > proof.bound:
+        bound = math.nextafter(bound, -math.inf)  # rounded down
     nothing = (proof.databases, len(names), proof.events, proof.bounds)
     if file.status is Status.UNKNOWN:
         if not file.about.has("bound"):
@@ -472,11 +470,6 @@ def _proven(about: Document, proof: FleetProof, bound: float | None) -> float:
     return bound
 
 
-def _prices(file: FleetFile) -> tuple[list[str], FloatArray]:
-    rows = file.about.tables("limits")
-    return [row.text("name") for row in rows], np.array([row.number("price") for row in rows])
-
-
 def _check_plan(about: Document, proof: FleetProof) -> float:
     """Compare the plan in the file with recomputed values; return its bound without a proof."""
     if proof.overloads:
@@ -500,8 +493,3 @@ def _agree(about: Document, key: str, computed: float) -> None:
     given = about.number(key)
     if not abs(given - computed) <= _AGREE * max(abs(computed), 1.0):
         raise about.refuse(key, "not the number of this plan", repr(computed))
-
-
-def _rounded_down(value: Fraction) -> float:
-    found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)

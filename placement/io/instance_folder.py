@@ -22,7 +22,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,17 +51,10 @@ from placement.io.formats.tables import (
 )
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
-from placement.io.prices_document import (
-    PRICE_TABLES,
-    prices_embedded,
-    prices_from_tables,
-    prices_head,
-    prices_tables,
-)
 from placement.io.problem_document import read_protocol, refuse_gone
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
-from placement.model.prices import Prices
+from placement.model.prices import PER_SITE, Prices
 from placement.support.checks import FloatArray
 
 FORMAT = "replica-placement instance"
@@ -69,6 +62,14 @@ VERSION = 2
 """Version 2 has waits, constants and a protocol; others are of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
+
+PRICE = "a finite price >= 0"
+_FOR_CLIENTS = ("to_clients", "from_clients")
+_PRICE_TABLES = ("storage", "transfer", *_FOR_CLIENTS)
+_PRICES = (
+    "currency", "written_gb", "gb_per_op", "interval_hours", "replication", "client_sites",
+    "stored_gb", "present", "migration_months", "witness_share", "source",
+)  # fmt: skip
 
 _COUNT = "a finite number >= 0"
 _RTT = "a finite number of milliseconds >= 0"
@@ -85,7 +86,7 @@ _KEYS = (
     "prices",
     "tables",
 )
-_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *PRICE_TABLES)
+_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *_PRICE_TABLES)
 
 Rows = Iterable[Sequence[str | float | None]]
 Writer = Callable[[Sequence[str], Rows], bytes]
@@ -171,9 +172,14 @@ def _level_columns(instance: Instance) -> dict[str, str]:
 def head(instance: Instance) -> dict[str, object]:
     """Return the fields of a manifest about an instance, without its tables."""
     prices = instance.prices
+    money: dict[str, object] | None = None
+    if prices is not None:
+        money = {"currency": prices.currency, "written_gb": prices.written_gb}
+        money |= {key: value for key, value in prices.given.items() if key in _PRICES}
+    late = instance.protocol is not None or any(one.has_waits for one in instance.operations)
     return {
         "format": FORMAT,
-        "version": VERSION if _of_version_2(instance) else 1,
+        "version": VERSION if late else 1,
         "name": instance.name,
         "provenance": list(instance.provenance),
         "fingerprint": instance.fingerprint,
@@ -194,44 +200,24 @@ def head(instance: Instance) -> dict[str, object]:
         **({} if instance.protocol is None else {"protocol": str(instance.protocol)}),
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
-        "prices": None if prices is None else prices_head(prices),
+        "prices": money,
     }
-
-
-def _of_version_2(instance: Instance) -> bool:
-    """Return whether an instance has a part that version 1 of the format lacks."""
-    return instance.protocol is not None or any(one.has_waits for one in instance.operations)
 
 
 def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
     """Name, header and rows of every table of an instance."""
-    places = instance.site_coordinates
-    columns = _level_columns(instance)
-    found: list[tuple[str, Sequence[str], Rows]] = [
-        (
-            "sites",
-            ["site", *(["lat", "lon"] if places is not None else []), *columns.values()],
-            [
-                [
-                    site,
-                    *(places[s].tolist() if places is not None else []),
-                    *(labels[s] for labels in instance.domains.values()),
-                ]
-                for s, site in enumerate(instance.sites)
-            ],
-        )
-    ]
-    homes = instance.client_coordinates
-    found.append(
-        (
-            "clients",
-            ["client", *(["lat", "lon"] if homes is not None else [])],
-            [
-                [client, *(homes[c].tolist() if homes is not None else [])]
-                for c, client in enumerate(instance.clients)
-            ],
-        )
-    )
+    columns, found = _level_columns(instance), list[tuple[str, Sequence[str], Rows]]()
+    for name, word, names, places, levels in (
+        ("sites", "site", instance.sites, instance.site_coordinates, instance.domains),
+        ("clients", "client", instance.clients, instance.client_coordinates, {}),
+    ):
+        degrees = [[] for _ in names] if places is None else places.tolist()
+        globe = [] if places is None else ["lat", "lon"]
+        lines = [
+            [one, *at, *(labels[k] for labels in levels.values())]
+            for k, (one, at) in enumerate(zip(names, degrees, strict=True))
+        ]
+        found.append((name, [word, *globe, *(columns[level] for level in levels)], lines))
     operations = [operation.name for operation in instance.operations]
     for name, values, word, rows, header in (
         ("site_rtt", instance.site_rtt, "site", instance.sites, instance.sites),
@@ -239,7 +225,7 @@ def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
         ("counts", instance.counts, "client", instance.clients, operations),
     ):
         found.append((name, *to_rows(values, word, instance.intervals, rows, header)))
-    return [*found, *prices_tables(instance)]
+    return [*found, *_price_tables(instance)]
 
 
 # --- loading ---------------------------------------------------------------------------------
@@ -301,7 +287,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
 
     prices = None
     if document.has("prices") or files.has("storage"):
-        prices = prices_from_tables(document.table("prices"), files, matrix, sites, clients)
+        prices = _prices_from(document.table("prices"), files, matrix, sites, clients)
     with located(str(manifest)):
         instance = Instance(
             sites=sites,
@@ -553,3 +539,79 @@ def instance_from_document(document: Document) -> Instance:
         )
     check_fingerprint(document, instance)
     return instance
+
+
+# --- prices: tables of an instance, and inside other files -----------------------------------
+
+
+def _price_tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
+    """Return name, header and rows of every table of the prices of an instance."""
+    prices = instance.prices
+    if prices is None:
+        return []
+    sites, clients = instance.sites, instance.clients
+    columns = {"price": prices.storage}
+    for name in PER_SITE:
+        values: FloatArray | None = getattr(prices, name)
+        if values is not None:
+            columns[name] = values
+    table = np.column_stack(list(columns.values()))
+    found: list[tuple[str, Sequence[str], Rows]] = [
+        ("storage", *to_rows(table, "site", (), sites, list(columns)))
+    ]
+    if prices.transfer is not None:
+        found.append(("transfer", *to_rows(prices.transfer, "site", (), sites, sites)))
+    for name in _FOR_CLIENTS:
+        values = getattr(prices, name)
+        if values is not None:
+            found.append((name, *to_rows(values, "client", (), clients, sites)))
+    return found
+
+
+def _prices_from(
+    document: Document,
+    files: Document,
+    matrix: Callable[[str, str, str], Labelled],
+    sites: tuple[str, ...],
+    clients: tuple[str, ...],
+) -> Prices:
+    """Return the prices of the manifest and its tables, which `matrix` reads."""
+    document.only(_PRICES)
+    storage = matrix("storage", "site", PRICE)
+    for name in storage.columns:
+        if name not in ("price", *PER_SITE):
+            expected = "one of price, " + ", ".join(PER_SITE)
+            raise InputError("unknown column", source=storage.source, field=name, expected=expected)
+    numbers = storage.ordered(None, ("site", sites), ("column", storage.columns))
+    columns: dict[str, Any] = dict(
+        zip(storage.columns, np.ascontiguousarray(numbers.T), strict=True)
+    )
+    if "price" not in columns:
+        raise InputError(
+            "missing column", source=storage.source, field="price", expected="the price of storage"
+        )
+
+    def table(name: str, word: str, rows: tuple[str, ...]) -> FloatArray | None:
+        if not files.has(name):
+            return None
+        return matrix(name, word, PRICE).ordered(None, (word, rows), ("site", sites))
+
+    return Prices(
+        storage=columns.pop("price"),
+        transfer=table("transfer", "site", sites),
+        **columns,
+        to_clients=table("to_clients", "client", clients),
+        from_clients=table("from_clients", "client", clients),
+        **document.fields(Prices, _PRICES),
+    )
+
+
+def prices_embedded(prices: Prices) -> dict[str, object]:
+    """Return prices as one JSON object: every number, no tables."""
+    return {
+        "currency": prices.currency,
+        "written_gb": prices.written_gb,
+        "storage": prices.storage.tolist(),
+        "transfer": None if prices.transfer is None else prices.transfer.tolist(),
+        **prices.given,
+    }

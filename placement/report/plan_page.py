@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.evaluation.bill import bill_of, bill_tables
+from placement.evaluation.bill import MonthlyBill, bill_of, bill_tables
 from placement.evaluation.rules_of_thumb import RuleOfThumb, rules_of_thumb
 from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan, evaluate
-from placement.problem import Problem, describe
+from placement.problem import describe
 from placement.report.charts.html_tables import (
     TableRow,
     data_table,
@@ -129,36 +129,27 @@ def failure_levels(plan: Plan) -> tuple[str, ...]:
 
 def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup]:
     """Return the sections of a plan, of one that found nothing too, with the bill of `today`."""
-    sections = [_summary(plan), map_section(plan)]
-    if plan.found:
-        sections += [_clients(plan), *_values(plan), *_bill_section(plan, today), *_moves(plan)]
+    problem, sections = plan.problem, [_summary(plan), map_section(plan)]
+    if plan.configuration is not None:
+        sections.append(_clients(plan))
+        if added := problem.objective.tables(problem, plan.configuration):
+            sections.append(section("tail", "Measures", *map(value_table, added)))
+        if plan.bill is not None:
+            sections.append(_bill(plan, plan.bill, today))
+        if (moves := None if problem.current is None else plan_moves(plan)) is not None:
+            said = tag("p", {"class": "note"}, moves_sentence(moves))
+            steps = map(value_table, move_tables(moves))
+            sections.append(section("moves", "How to get there", said, *steps))
         if plan.leaders:
             sections.append(_leaders(plan))
         if plan.tells_losses:
-            sections.append(_failures(plan))
-        tables = map(value_table, operation_tables(plan))
-        sections.append(section("operations", "Latency of each operation", *tables))
+            sections.append(_failures(plan, plan.configuration))
+        tables = operation_tables(plan)
+        sections.append(
+            section("operations", "Latency of each operation", *map(value_table, tables))
+        )
     sections.append(_background(plan))
     return sections
-
-
-def _values(plan: Plan) -> list[Markup]:
-    """Return the section of the tables that the objective adds; nothing where it adds none."""
-    if plan.configuration is None:
-        return []
-    tables = plan.problem.objective.tables(plan.problem, plan.configuration)
-    if not tables:
-        return []
-    return [section("tail", "Measures", *map(value_table, tables))]
-
-
-def _moves(plan: Plan) -> list[Markup]:
-    """Return the section of the moves from today's configuration; nothing without one."""
-    moves = None if plan.problem.current is None else plan_moves(plan)
-    if moves is None:
-        return []
-    said = tag("p", {"class": "note"}, moves_sentence(moves))
-    return [section("moves", "How to get there", said, *map(value_table, move_tables(moves)))]
 
 
 def _summary(plan: Plan) -> Markup:
@@ -206,7 +197,9 @@ def plan_figures(plan: Plan) -> list[tuple[str, str, str]]:
     goal, problem = plan.problem.objective, plan.problem
     pairs = []
     if goal.headline(problem):
-        said = _value_words(problem, goal.in_ms(problem, plan.objective))
+        value, unit = goal.in_ms(problem, plan.objective), goal.unit(problem)
+        said = milliseconds(value) if unit == "ms" else f"{value:,.2f} {unit}"
+        said = said if math.isfinite(value) else goal.beyond
         pairs.append((goal.headline(problem), said, "what this plan minimises"))
     pairs.append(("Mean latency", milliseconds(plan.mean_latency), "over all operations"))
     waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum" if plan.commits else ""
@@ -216,15 +209,6 @@ def plan_figures(plan: Plan) -> list[tuple[str, str, str]]:
         proof = plan.bare_proof or "proven optimal"
     pairs.append(("Gap", percent(plan.gap), plan.claim or proof))
     return pairs
-
-
-def _value_words(problem: Problem, value: float) -> str:
-    """Return a value that is minimised with its unit."""
-    goal = problem.objective
-    if not math.isfinite(value):
-        return goal.beyond
-    unit = goal.unit(problem)
-    return milliseconds(value) if unit == "ms" else f"{value:,.2f} {unit}"
 
 
 def _status(plan: Plan) -> str:
@@ -321,12 +305,9 @@ def _leaders(plan: Plan) -> Markup:
     return section("leaders", "Ranking of leaders", picture, *map(value_table, rules))
 
 
-def _failures(plan: Plan) -> Markup:
+def _failures(plan: Plan, configuration: Configuration) -> Markup:
     from placement.evaluation.losses import failures
 
-    configuration = plan.configuration
-    if configuration is None:
-        return Markup("")
     parts: list[Child] = []
     asked = plan.failures
     reports = [asked] if asked.together > 1 else []
@@ -388,17 +369,13 @@ def _background(plan: Plan) -> Markup:
     )  # fmt: skip
 
 
-def _bill_section(plan: Plan, today: Configuration | None = None) -> list[Markup]:
-    """Return the section of the bill and of the bill of `today`; nothing without prices."""
-    if plan.bill is None:
-        return []
-    said = f"{plan.bill.total:,.2f} {plan.bill.currency} per month."
+def _bill(plan: Plan, bill: MonthlyBill, today: Configuration | None) -> Markup:
+    """Return the section of the bill and of the bill of `today`."""
+    said = f"{bill.total:,.2f} {bill.currency} per month."
     before = None if today is None else bill_of(plan.problem.instance, today)
     if before is not None:
         said += f" Today's configuration costs {before.total:,.2f} {before.currency} per month."
-    if plan.bill.source:
-        said += f" Prices: {plan.bill.source}."
+    if bill.source:
+        said += f" Prices: {bill.source}."
     note = tag("p", {"class": "note"}, said)
-    return [
-        section("bill", "What it costs", note, *map(value_table, bill_tables(plan.bill, before)))
-    ]
+    return section("bill", "What it costs", note, *map(value_table, bill_tables(bill, before)))

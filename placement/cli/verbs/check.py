@@ -100,12 +100,14 @@ def _check(args: argparse.Namespace) -> _Checked:
     from placement.plan import Plan
     from placement.proof.certificate_check import check_certificate
 
-    if is_fleet_file(args.plan):
-        _only_certificates(args, "a fleet")
+    plan = None if is_fleet_file(args.plan) else load_any_plan(args.plan, work=args.work)
+    if args.again and not isinstance(plan, Plan):
+        kind = "a fleet" if plan is None else "a quorum store"
+        words = f"the search is not repeated for the plan of {kind}"
+        raise InputError(words, field="--again", expected="a plan that solve wrote; or no --again")
+    if plan is None:
         return _fleet(args)
-    plan = load_any_plan(args.plan, work=args.work)
     if not isinstance(plan, Plan):
-        _only_certificates(args, "a quorum store")
         return _quorum_plan(plan, args.work)
     if args.again:
         return _searched_again(plan, args)
@@ -117,14 +119,13 @@ def _check(args: argparse.Namespace) -> _Checked:
     except CertificateError as flaw:
         more = "" if plan.certified else "; --again repeats the search"
         raise CertificateError(f"{flaw}{more}") from None
-    return _proved(plan, checked) if plan.found else _none(plan, checked)
-
-
-def _only_certificates(args: argparse.Namespace, what: str) -> None:
-    """Refuse ``--again`` where no search is repeated."""
-    if args.again:
-        words = f"the search is not repeated for the plan of {what}"
-        raise InputError(words, field="--again", expected="a plan that solve wrote; or no --again")
+    if plan.found:
+        return _proved(plan, checked)
+    how = f"the sites that fit were counted for all {checked.leaders} possible leaders"
+    if checked.bounds:
+        how = f"{checked.leaders} leaders; {_steps(checked.events, checked.bounds)}"
+    document = {"proved": True, "status": plan.status.value, "leaders": checked.leaders}
+    return _Checked(document, _stated("no configuration obeys all constraints", how))
 
 
 def _searched_again(plan: Plan, args: argparse.Namespace) -> _Checked:
@@ -239,15 +240,6 @@ def _proved(plan: Plan, checked: CheckResult) -> _Checked:
         )
     leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
     return _Checked(document, _stated(what, f"{leaders}; {_steps(checked.events, checked.bounds)}"))
-
-
-def _none(plan: Plan, checked: CheckResult) -> _Checked:
-    """Say that there is no plan, and how that was shown."""
-    how = f"the sites that fit were counted for all {checked.leaders} possible leaders"
-    if checked.bounds:
-        how = f"{checked.leaders} leaders; {_steps(checked.events, checked.bounds)}"
-    document = {"proved": True, "status": plan.status.value, "leaders": checked.leaders}
-    return _Checked(document, _stated("no configuration obeys all constraints", how))
 
 
 def _quorum_plan(plan: QuorumPlan, work: int) -> _Checked:

@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
@@ -132,37 +133,29 @@ def run(args: argparse.Namespace) -> int:
         return _none(found, args)
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
-    frame, document = fleet_frame(found), _whole(fleet_document(found), fleet, args)
-    show_table(
-        frame,
-        args,
-        document=document,
-        text=_text(found, frame),
-        parquet=_parquet(frame, document, args),
-    )
+    frame = fleet_frame(found)
+    _show(args, fleet, fleet_document(found), frame, _text(found, frame), frame)
     return exits.FOUND
 
 
-def _whole(
-    document: dict[str, object], fleet: FleetProblem, args: argparse.Namespace
-) -> dict[str, object]:
-    """Return a document with its question, where one is written."""
-    from placement.io.fleet_plan_file import with_question
-
-    as_table = args.output is None or args.output.lower().endswith(".csv")
-    return document if as_table and not args.json else with_question(document, fleet)
-
-
-def _parquet(
-    frame: pd.DataFrame, document: dict[str, object], args: argparse.Namespace
-) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """Return the table and the metadata of a Parquet file."""
-    if args.output is None or not args.output.lower().endswith(".parquet"):
-        return None
+def _show(
+    args: argparse.Namespace,
+    fleet: FleetProblem,
+    told: dict[str, object],
+    table: pd.DataFrame,
+    text: str,
+    plans: pd.DataFrame,
+) -> None:
+    """Print and write a plan, or why there is none; JSON and Parquet hold the question too."""
     from placement.fleet.fleet_tables import fleet_about
-    from placement.io.fleet_plan_file import wide_frame
+    from placement.io.fleet_plan_file import wide_frame, with_question
 
-    return wide_frame(frame, document), fleet_about(document)
+    suffix = Path(args.output or "").suffix.lower()
+    document = with_question(told, fleet) if args.json or suffix in _SUFFIXES[1:] else told
+    parquet = None
+    if suffix == ".parquet":
+        parquet = wide_frame(plans, document), fleet_about(document)
+    show_table(table, args, document=document, text=text, parquet=parquet)
 
 
 def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], None] | None:
@@ -324,7 +317,6 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     from placement.fleet.fleet_tables import no_plan_document
     from placement.text.text_tables import sentences
 
-    document = _whole(no_plan_document(found), found.fleet, args)
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
     if not found.proven and math.isfinite(found.bound):
         proof = f"nothing found; no plan is below {found.bound:,.6g} ms·operations"
@@ -334,13 +326,9 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]
     plans = pd.DataFrame(members, columns=["database", "copies"])
-    show_table(
-        pd.DataFrame(rows, columns=["limit", "short_by", "of", "price"]),
-        args,
-        document=document,
-        text="\n\n".join([f"Answer       {proof}", *sentences("Why", reasons)]),
-        parquet=_parquet(plans, document, args),
-    )
+    short = pd.DataFrame(rows, columns=["limit", "short_by", "of", "price"])
+    text = "\n\n".join([f"Answer       {proof}", *sentences("Why", reasons)])
+    _show(args, found.fleet, no_plan_document(found), short, text, plans)
     return exits.INFEASIBLE if found.proven else exits.NOTHING
 
 

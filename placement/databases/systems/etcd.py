@@ -154,7 +154,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         most = sum(not server.voter for server in servers)
         commands.first_start(servers, leader)
     else:
-        most = _Runbook(path, by_replica, deployment, commands).run(allowed)
+        most = _runbook(path, by_replica, deployment, commands, allowed)
     notes = [
         "etcd stores no preferred leader: after every failover, run the step move-leader again"
     ]
@@ -245,78 +245,71 @@ class _Commands:
             self.move_leader(leader, voters)
 
 
-class _Runbook:
-    """Commands for the steps of a move.
+def _runbook(
+    path: MovePath,
+    servers: dict[Replica, Server],
+    after: Deployment,
+    commands: _Commands,
+    allowed: int,
+) -> int:
+    """Add the commands of a move, and return the most learners that there are at once.
 
     etcd has few learners at once, so a learner is added just before its promotion; and no voter
     becomes a learner: it is removed, and added again where it should stay.
     """
+    present = {one.site: one for one in path.present.held}
+    there = [slot for slot in servers if slot.site in present]
+    running = [slot for slot in there if slot.number <= present[slot.site].replicas]
+    voting = [slot for slot in there if slot.number <= present[slot.site].voters]
+    held = {one.site: one.replicas for one in after.held}
+    most = len(running) - len(voting)
 
-    def __init__(
-        self, path: MovePath, servers: dict[Replica, Server], kept: Deployment, commands: _Commands
-    ) -> None:
-        self.servers, self.commands, self.moves = servers, commands, path.steps
-        after = {one.site: one.replicas for one in kept.held}
-        self.kept = {slot for slot in servers if slot.number <= after.get(slot.site, 0)}
-        present = {one.site: one for one in path.present.held}
-        there = [slot for slot in servers if slot.site in present]
-        self.running = [slot for slot in there if slot.number <= present[slot.site].replicas]
-        self.voting = [slot for slot in there if slot.number <= present[slot.site].voters]
-        self.most = len(self.running) - len(self.voting)
+    def add(slot: Replica) -> int:
+        commands.add_learner(servers[slot], servers[voting[0]])
+        running.append(slot)
+        commands.start(servers[slot], [servers[one] for one in running], "existing")
+        return max(most, len(running) - len(voting))
 
-    def run(self, allowed: int) -> int:
-        """Add the commands, and return the most learners that there are at once."""
-        adds = {move.replica: move for move in self.moves if move.kind == "add-learner"}
-        ordered: list[ServerMove] = []
-        for move in self.moves:
-            if move.kind not in ("add-learner", "catch-up"):
-                if move.kind == "promote" and move.replica in adds:
-                    ordered.append(adds.pop(move.replica))
-                ordered.append(move)
-        moves, again = [*ordered, *adds.values()], []
-        if self.most >= allowed and any(move.kind == "add-learner" for move in moves):
-            moves = self._old_learners_first(moves)
-        for move in moves:
-            slot = move.replica
-            if slot is None or move.kind == "catch-up":
-                continue
-            server = self.servers[slot]
-            votes = f"{len(move.voting)} voters, commits wait for {move.commit}{move.broken_words}"
-            if move.kind == "add-learner":
-                self._add(slot)
-            elif move.kind == "promote":
-                self.voting.append(slot)
-                words = f"promote {server.name} (repeat while the learner is not in sync): {votes}"
-                self.commands.member("promote", server, self._contact(), words)
-            elif move.kind == "move-leader":
-                self.commands.move_leader(server, [self.servers[one] for one in self.voting])
-            elif move.kind == "demote" or slot in self.running:
-                self.running.remove(slot)
-                words = f"remove the learner {server.name}{move.broken_words}"
-                if slot in self.voting:
-                    self.voting.remove(slot)
-                    words = f"remove {server.name}: {votes}"
-                self.commands.member("remove", server, self._contact(), words)
-                again += [slot] * (slot in self.kept)
-        for slot in again:  # last, when the learners that go have gone
-            self.servers[slot] = replace(self.servers[slot], identity="")
-            self._add(slot)
-        return self.most
-
-    def _contact(self) -> Server:
-        return self.servers[self.voting[0]]
-
-    def _add(self, slot: Replica) -> None:
-        self.commands.add_learner(self.servers[slot], self._contact())
-        self.running.append(slot)
-        self.most = max(self.most, len(self.running) - len(self.voting))
-        self.commands.start(self.servers[slot], [self.servers[s] for s in self.running], "existing")
-
-    def _old_learners_first(self, moves: Sequence[ServerMove]) -> list[ServerMove]:
-        """Put the removal of learners that go before everything, to make room for new ones."""
-        voted = {voter for move in moves for voter in move.voting} | {*self.voting}
+    adds = {move.replica: move for move in path.steps if move.kind == "add-learner"}
+    moves: list[ServerMove] = []
+    for move in path.steps:
+        if move.kind not in ("add-learner", "catch-up"):
+            if move.kind == "promote" and move.replica in adds:
+                moves.append(adds.pop(move.replica))
+            moves.append(move)
+    moves += adds.values()
+    if most >= allowed and any(move.kind == "add-learner" for move in moves):
+        # learners that go make room for new ones
+        voted = {voter for move in moves for voter in move.voting} | {*voting}
         gone = [move for move in moves if move.kind == "remove" and move.replica not in voted]
-        return [*gone, *(move for move in moves if move not in gone)]
+        moves = [*gone, *(move for move in moves if move not in gone)]
+    again = []
+    for move in moves:
+        slot = move.replica
+        if slot is None or move.kind == "catch-up":
+            continue
+        server = servers[slot]
+        votes = f"{len(move.voting)} voters, commits wait for {move.commit}{move.broken_words}"
+        if move.kind == "add-learner":
+            most = add(slot)
+        elif move.kind == "promote":
+            voting.append(slot)
+            words = f"promote {server.name} (repeat while the learner is not in sync): {votes}"
+            commands.member("promote", server, servers[voting[0]], words)
+        elif move.kind == "move-leader":
+            commands.move_leader(server, [servers[one] for one in voting])
+        elif move.kind == "demote" or slot in running:
+            running.remove(slot)
+            words = f"remove the learner {server.name}{move.broken_words}"
+            if slot in voting:
+                voting.remove(slot)
+                words = f"remove {server.name}: {votes}"
+            commands.member("remove", server, servers[voting[0]], words)
+            again += [slot] * (slot.number <= held.get(slot.site, 0))
+    for slot in again:  # last, when the learners that go have gone
+        servers[slot] = replace(servers[slot], identity="")
+        most = add(slot)
+    return most
 
 
 SYSTEM = DatabaseSystem(
