@@ -32,7 +32,7 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,68 +110,39 @@ VARIANTS: Mapping[str, Variant] = {
 """Variants of ``exact.rules``: name -> what it is. Sets without its levels are left out."""
 
 
-@dataclass(frozen=True)
-class VariantStudy:
-    """Table of questions.
+def variant_study(
+    file: str,
+    heads: Sequence[str],
+    variants: Mapping[str, Variant],
+    *,
+    sets: Sequence[str] = ("world27", "azure", "aws", "gcp"),
+    mixes: Sequence[str] = tuple(MIXES),
+    counts: Sequence[tuple[int, int]] = ((5, 3), (7, 5)),
+    method: str = "exact",
+    settings: Mapping[str, object] | None = None,
+    repeat: int = 3,
+    **more: Any,
+) -> Experiments:
+    """Return a study: a table of questions that a method proves, for every set, mix and variant.
 
-    Attributes
-    ----------
-    file, heads
-        Name of the results, and their columns: keys of a row of :meth:`rows`.
-    variants
-        Name -> change of the question.
-    sets, mixes, counts
-        Data sets, operation mixes, and numbers of replicas and voters.
-    method, settings
-        What proves the questions.
-    repeat
-        Runs of a question, where the options say nothing else.
+    `heads` are the columns, keys of a row; `counts` the numbers of replicas and voters; `repeat`
+    the runs of a question where the options say nothing else; `more` its page and report.
     """
 
-    file: str
-    heads: Sequence[str]
-    variants: Mapping[str, Variant]
-    sets: Sequence[str] = ("world27", "azure", "aws", "gcp")
-    mixes: Sequence[str] = tuple(MIXES)
-    counts: Sequence[tuple[int, int]] = ((5, 3), (7, 5))
-    method: str = "exact"
-    settings: Mapping[str, object] | None = None
-    repeat: int = 3
-
-    def study(
-        self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None
-    ) -> Experiments:
-        """Return the study that ``python -m benchmarks run`` runs."""
-        return Experiments(
-            self.file,
-            {name: functools.partial(self.rows, name) for name in self.sets},
-            {"repeat": self.repeat},
-            tuple(self.heads),
-            group="set",
-            about=False,
-            good=lambda row: row["status"] in PROVEN,
-            summary=_medians,
-            description=__doc__,
-            page=page,
-            report=report,
-        )
-
-    def rows(self, name: str, options: argparse.Namespace) -> Iterator[Row]:
+    def rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
         """Yield the rows of a data set: all that is known of a question, as text."""
         for objective in (MEAN_LATENCY, Contingency()):  # imports
             world = placement.load("world27")
             placement.solve(Problem(world, replicas=3, voters=3, objective=objective))
         machine = sentence(describe(("numpy",)))
-        for mix, (replicas, voters) in itertools.product(self.mixes, self.counts):
+        for mix, (replicas, voters) in itertools.product(mixes, counts):
             plain = placement.load(name, mix=mix)
             unit: dict[str, float] = {}
-            for variant, change in self.variants.items():
+            for variant, change in variants.items():
                 if any(one.level not in plain.levels for one in change.diversity):
                     continue
                 problem = change.problem(plain, replicas, voters)
-                seconds, plan = least_time(
-                    problem, options.repeat, self.method, None, self.settings
-                )
+                seconds, plan = least_time(problem, options.repeat, method, None, settings)
                 ms = unit[variant] = 1e3 * seconds
                 row = {
                     "set": name, "mix": mix, "replicas": replicas, "voters": voters,
@@ -182,6 +153,19 @@ class VariantStudy:
                     "sets looked at": plan.stats.get("leaves", 0),
                 }  # fmt: skip
                 yield {key: str(value) for key, value in row.items()}
+
+    return Experiments(
+        file,
+        {name: functools.partial(rows, name) for name in sets},
+        {"repeat": repeat},
+        tuple(heads),
+        group="set",
+        about=False,
+        good=lambda row: row["status"] in PROVEN,
+        summary=_medians,
+        description=__doc__,
+        **more,
+    )
 
 
 def _medians(found: Sequence[Mapping[str, Any]]) -> str:
@@ -264,17 +248,16 @@ def table(found: Sequence[Row]) -> str:
     return "\n".join([lines_table(lines), "", *machines])
 
 
-RULES = VariantStudy(
+RULES = variant_study(
     "exact_rules",
     ("set", "mix", "replicas", "voters", "rule", "status", "ms", "nodes", "machine"),
     VARIANTS,
     settings={"certificate": False},
-).study(
-    "docs/methods.md",
-    lambda: {"exact_rules.csv": table(read_rows(RESULTS / "exact_rules.csv"))},
+    page="docs/methods.md",
+    report=lambda: {"exact_rules.csv": table(read_rows(RESULTS / "exact_rules.csv"))},
 )
 
-LEADER_WAITS = VariantStudy(
+LEADER_WAITS = variant_study(
     "leader_waits",
     ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds"),
     {
@@ -286,9 +269,9 @@ LEADER_WAITS = VariantStudy(
     mixes=("ycsb-a", "ycsb-b", "oltp", "social"),
     counts=((5, 5), (7, 7)),
     repeat=5,
-).study()
+)
 
-SET_WAITS = VariantStudy(
+SET_WAITS = variant_study(
     "set_waits",
     ("set", "mix", "replicas", "protocol", "ms", "nodes", "sets looked at", "sets"),
     {
@@ -303,4 +286,4 @@ SET_WAITS = VariantStudy(
     counts=((5, 5),),
     method="sets",
     repeat=2,
-).study()  # fmt: skip
+)  # fmt: skip

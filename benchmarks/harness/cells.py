@@ -255,7 +255,11 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
 
         objective = Contingency()
     elif cell.failures is LossRule.REGION:
-        survive = lowest_level(instance)
+        if not instance.domains:
+            raise UnsupportedError(f"{instance.name!r} has no failure domains above the site")
+        # the level just above the site: the one of most domains
+        labels = instance.domains
+        survive = max(labels, key=lambda level: len({*labels[level]} - {None}))
     elif cell.failures is LossRule.CONTINENT:
         survive = "continent"
     if survive is not None and survive not in instance.domains:
@@ -267,19 +271,6 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
         survive=survive,
         objective=objective,
     )
-
-
-def lowest_level(instance: Instance) -> str:
-    """Return the failure-domain level just above the site: the one of most domains.
-
-    Raises
-    ------
-    UnsupportedError
-        When the instance knows no level but the site.
-    """
-    if not instance.domains:
-        raise UnsupportedError(f"{instance.name!r} has no failure domains above the site")
-    return max(instance.domains, key=lambda level: len({*instance.domains[level]} - {None}))
 
 
 def _digest(data: object) -> str:

@@ -254,34 +254,18 @@ def _same(one: float, other: float) -> bool:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--check",
-        action="store_true",
-        help="evaluate every plan again, and prove again what took at most --prove seconds",
-    )
-    what.add_argument(
-        "--solve",
-        metavar="NAME",
-        nargs="+",
-        help="answer the questions of these names; a better plan or bound is kept",
-    )
+    what.add_argument("--check", action="store_true", help="evaluate every plan again, and prove "
+                      "again what took at most --prove seconds")  # fmt: skip
+    what.add_argument("--solve", metavar="NAME", nargs="+", help="answer the questions of these "
+                      "names; a better plan or bound is kept")  # fmt: skip
     what.add_argument("--all", action="store_true", help="answer every question that is open")
     add = parser.add_argument
     add("--only", default="", metavar="TEXT", help="only questions whose name contains TEXT")
-    add(
-        "--prove",
-        type=float,
-        metavar="S",
-        default=1.0,
-        help="--check: prove again what took at most S seconds of CPU (default 1)",
-    )
-    add(
-        "--time-limit",
-        type=float,
-        metavar="S",
-        default=10.0,
-        help="--solve, --all: seconds for each question (default 10)",
-    )
+    for option, seconds, words in (
+        ("--prove", 1.0, "--check: prove again what took at most S seconds of CPU (default 1)"),
+        ("--time-limit", 10.0, "--solve, --all: seconds for each question (default 10)"),
+    ):
+        add(option, type=float, metavar="S", default=seconds, help=words)
     add("--method", default="exact", metavar="NAME", help="--solve, --all: method (default exact)")
     add("--library", type=Path, default=LIBRARY, metavar="FILE", help="another library")
 
@@ -293,18 +277,13 @@ def run(asked: argparse.Namespace) -> int:
     entries = [entry for entry in read(asked.library) if asked.only in entry.question.name]
     if asked.check:
         return _check(entries, asked.prove)
-    _list(entries)
-    return FOUND
-
-
-def _list(entries: Sequence[Entry]) -> None:
-    """Print a line for each question, and how many are proven."""
     for entry in entries:
         known = entry.answer
         state = "no answer" if known is None else f"{known.status:10s} gap {100 * known.gap:.2g} %"
         print(f"{entry.question.name:32s} {entry.question.size:5d} sites  {state}")
     found = Counter("none" if e.answer is None else e.answer.status for e in entries)
     print(", ".join(f"{count} {status}" for status, count in sorted(found.items())))
+    return FOUND
 
 
 def _check(entries: Sequence[Entry], prove_below: float) -> int:
@@ -347,9 +326,6 @@ def _solve(asked: argparse.Namespace) -> int:
         data = known[name].data or digest(problem)
         known[name] = Entry(question, data, best)
         write(known.values(), path)
-        print(
-            f"{name}: {new.status}, gap {100 * best.gap:.2g} %, {new.seconds:g} s",
-            file=sys.stderr,
-            flush=True,
-        )
+        said = f"{name}: {new.status}, gap {100 * best.gap:.2g} %, {new.seconds:g} s"
+        print(said, file=sys.stderr, flush=True)
     return FOUND

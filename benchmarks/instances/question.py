@@ -25,8 +25,7 @@ from placement.model.distances import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.model.prices import Prices
 from placement.support.checks import FloatArray
-from placement.tail import Distributions
-from placement.tail.bin_grid import bins_for, reach_of_family
+from placement.tail.rtt_spread import spread_distributions
 from placement.workloads import sample_mix
 
 DRAWN = "drawn"
@@ -153,10 +152,7 @@ class LibraryQuestion:
         if not self.percentile:
             return Contingency(**self.loss) if self.loss else MEAN_LATENCY
         percent, spread = self.percentile
-        rtts = np.append(instance.client_rtt.ravel(), instance.site_rtt.ravel())
-        bins = bins_for(instance, rtts * reach_of_family(1.0, spread, "lognormal"), 1.0)
-        given = Distributions.parametric(instance, variation=spread, bins=bins)
-        asked = percentile_question(percent, given)
+        asked = percentile_question(percent, spread_distributions(instance, spread))
         if not self.loss:
             return asked
         assert self.loss["goal"] == "worst"

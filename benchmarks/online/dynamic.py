@@ -12,9 +12,11 @@ times, which say so.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ from placement.online.dynamic import (
     hot_set_world,
     six_sites,
 )
-from placement.online.dynamic.cache_simulator import accesses, simulate_caches
+from placement.online.dynamic.cache_simulator import CacheTrace, accesses, simulate_caches
 from placement.online.dynamic.copy_protocol import ProtocolSettings, simulate_protocol
 from placement.online.dynamic.store_demand import CAUSES, RequestWorkload
 from placement.online.dynamic.vote_counting import (
@@ -51,9 +53,13 @@ from placement.online.dynamic.vote_counting import (
     replicas_exact,
     top,
 )
-from placement.online.dynamic.vote_simulator import VoteSettings, WriteForwarding, simulate
+from placement.online.dynamic.vote_simulator import (
+    SimulationTrace,
+    VoteSettings,
+    WriteForwarding,
+    simulate,
+)
 from placement.online.simulation import zipf
-from placement.support.checks import FloatArray, IntArray
 
 MECHANISM = RESULTS / "online_dynamic_mechanism.csv"
 LATENCY = RESULTS / "online_dynamic_latency.csv"
@@ -233,17 +239,9 @@ def _mechanism() -> Iterator[Row]:
     for restart in trace.restarts:
         here = int(np.searchsorted(trace.time, restart))
         drops.append(1 - float(trace.identified[here] / trace.identified[here - 1]))
-    series: dict[str, FloatArray] = {
-        "time": trace.time,
-        "identified": trace.identified,
-        "identified_best": trace.identified_best,
-        "active": trace.active,
-        "correct": trace.correct,
-        "false_positive": trace.false_positive,
-        "false_negative": trace.false_negative,
-        "read_ms": trace.read_ms,
-    }
-    _write_series(MECHANISM, {name: values[::2].tolist() for name, values in series.items()})
+    names = ("time", "identified", "identified_best", "active", "correct", "false_positive",
+             "false_negative", "read_ms")  # fmt: skip
+    _write_series(MECHANISM, {name: getattr(trace, name)[::2].tolist() for name in names})
     late = trace.time >= 60
     yield {
         "seed": seed,
@@ -268,19 +266,6 @@ def _write_series(path: Path, columns: Mapping[str, Sequence[float]]) -> None:
     save_csv(path, list(columns), cells)
 
 
-def _latency_runs(seed: int) -> Iterator[Row]:
-    """Yield Figures 6 and 7: policies at 95/5 and 50/50, the same requests for all."""
-    for share in (0.05, 0.5):
-        workload = RequestWorkload(seconds=300.0, rate=400.0, write_share=share)
-        yield from _policies(workload, seed, WriteForwarding.SITES)
-
-
-def _other_keys_runs(seed: int) -> Iterator[Row]:
-    """Yield Figure 6 as published: 5 % writes, to other keys than are read, which evict nothing."""
-    workload = RequestWorkload(seconds=300.0, rate=400.0, write_share=0.05, write_keys="other")
-    yield from _policies(workload, seed, WriteForwarding.ALL)
-
-
 def _policies(workload: RequestWorkload, seed: int, forwarding: WriteForwarding) -> Iterator[Row]:
     """Yield all policies on one workload; `forwarding` says for what writes wait with caches.
 
@@ -290,19 +275,29 @@ def _policies(workload: RequestWorkload, seed: int, forwarding: WriteForwarding)
     share = workload.write_share
     votes = simulate(world, workload, VoteSettings(k=K), seed)
     held = float(votes.active[votes.time >= 60].mean())
-    row = _row("votes", share, votes.reads, votes.time, votes.read_ms, votes.write_ms)
-    yield {**row, "copies": held}
+
+    def row(policy: str, found: SimulationTrace | CacheTrace) -> Row:
+        late = found.time >= 60  # every policy has warmed up
+        return {
+            "policy": policy,
+            "write_share": share,
+            "read_ms": float(np.nanmean(found.read_ms[late])),
+            "write_ms": float(np.nanmean(found.write_ms[late])),
+            "record": asdict(summarise(np.repeat(*found.reads))),
+            "series": (found.time, found.read_ms),
+        }
+
+    yield {**row("votes", votes), "copies": held}
 
     def cached(label: str, name: str, room: int, rng: np.random.Generator) -> Row:
         found = simulate_caches(
             world, workload, cache_maker(name, rng), room, seed, forwarding=forwarding
         )
-        row = _row(label, share, found.reads, found.time, found.read_ms, found.write_ms)
-        return {**row, "copies": room, "hits": found.hits}
+        return {**row(label, found), "copies": room, "hits": found.hits}
 
     yield cached("ARC, equal", "ARC", 16 * round(held / 16), spawn_streams(seed, CAUSES)["policy"])
     none = simulate_caches(world, workload, None, K, seed, forwarding=WriteForwarding.ALL)
-    yield _row("none", share, none.reads, none.time, none.read_ms, none.write_ms)
+    yield row("none", none)
     rng = spawn_streams(seed, CAUSES)["policy"]
     for name in NAMES:
         yield cached(name, name, K, rng)
@@ -311,25 +306,6 @@ def _policies(workload: RequestWorkload, seed: int, forwarding: WriteForwarding)
     reads = sum(int((each >= 0).sum()) for each in streams)
     own = float(np.diag(world.geography.rtt).mean())
     yield {"policy": "Belady", "write_share": share, "hits": best / reads, "local_ms": own}
-
-
-def _row(
-    policy: str,
-    share: float,
-    reads: tuple[FloatArray, IntArray],
-    time: FloatArray,
-    read_ms: FloatArray,
-    write_ms: FloatArray,
-) -> Row:
-    late = time >= 60  # every policy has warmed up
-    return {
-        "policy": policy,
-        "write_share": share,
-        "read_ms": float(np.nanmean(read_ms[late])),
-        "write_ms": float(np.nanmean(write_ms[late])),
-        "record": asdict(summarise(np.repeat(*reads))),
-        "series": (time, read_ms),
-    }
 
 
 def _grace(seed: int) -> Iterator[Row]:
@@ -387,13 +363,20 @@ def _protocol() -> Iterator[Row]:
         }
 
 
-def _latency(
-    options: argparse.Namespace, of: Callable[[int], Iterator[Row]], path: Path
-) -> Iterator[Row]:
-    """Rows of runs of all policies; the series of the first seed at 5 % writes goes to `path`."""
+def _latency(path: Path, options: argparse.Namespace) -> Iterator[Row]:
+    """Rows of runs of all policies; the series of the first seed at 5 % writes goes to `path`.
+
+    Figures 6 and 7: policies at 95/5 and 50/50, the same requests for all. Figure 6 as published:
+    5 % writes, to other keys than are read, which evict nothing.
+    """
     series: dict[str, Sequence[float]] = {}
-    for seed in range(1, min(options.seeds, 2) + 1):
-        for row in of(seed):
+    base = RequestWorkload(seconds=300.0, rate=400.0, write_share=0.05)
+    half, other = (replace(base, **one) for one in ({"write_share": 0.5}, {"write_keys": "other"}))
+    asked = [(base, WriteForwarding.SITES), (half, WriteForwarding.SITES)]
+    if path == OTHER_KEYS:
+        asked = [(other, WriteForwarding.ALL)]
+    for seed, (load, forwarding) in itertools.product(range(1, min(options.seeds, 2) + 1), asked):
+        for row in _policies(load, seed, forwarding):
             found = row.pop("series", None)
             if found is not None and row["write_share"] == 0.05 and seed == 1:
                 # Means over 2 s: at 400 requests per second and generator the rest is noise.
@@ -594,8 +577,8 @@ STUDY = Experiments(
         "turnover": lambda options: _turnover(1),
         "mechanism": lambda options: _mechanism(),
         "grace": lambda options: _grace(1),
-        "latency": lambda options: _latency(options, _latency_runs, LATENCY),
-        "other_keys": lambda options: _latency(options, _other_keys_runs, OTHER_KEYS),
+        "latency": partial(_latency, LATENCY),
+        "other_keys": partial(_latency, OTHER_KEYS),
         "protocol": lambda options: _protocol(),
     },
     {"seeds": 5},

@@ -87,10 +87,28 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
         refuted = program.solve(goal, elastic=True)
         assert refuted is not None  # elastic programs have solutions, or raise
         if infeasible_by(problem, goal, refuted.prices, refuted.budget_price) > _REFUTED:
-            reasons = _reasons(problem, goal)
+            reasons = []  # the limit that is impossible even alone, with the least possible
+            if math.isfinite(goal.load_limit):
+                least = solve_compact(problem, ReadGoal.least_load()).bound
+                if least > goal.load_limit:
+                    reasons.append(
+                        f"the busiest node is used at least {least:.6g}, the limit is "
+                        f"{goal.load_limit:.6g}"
+                    )
+            if math.isfinite(goal.latency_budget):
+                least = solve_compact(problem, ReadGoal.least_latency()).bound
+                if least > goal.latency_budget:
+                    reasons.append(
+                        f"the mean latency is at least {least:.6g} ms, the budget is "
+                        f"{goal.latency_budget:.6g} ms"
+                    )
+            reasons = reasons or ["no strategy obeys all limits at once"]
             return ReadPlan.of(problem, goal, None, method="compact", bound=math.inf, notes=reasons)
         # A limit at the very edge of what is possible: within the tolerance of the evaluator.
-        answer = program.solve(_eased(goal))
+        ease = 1.0 + TOLERANCE / 2
+        load, latency = goal.load_limit * ease, goal.latency_budget * ease
+        eased = dataclasses.replace(goal, load_limit=load, latency_budget=latency)
+        answer = program.solve(eased)
         if answer is None:
             raise SolverError(
                 f"HiGHS finds nothing within the limits of {goal}, but the prices do not "
@@ -101,34 +119,6 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     bound = min(bound, evaluate(problem, strategy).objective(goal))
     note = f"a linear program with {len(program.latency)} columns"
     return ReadPlan.of(problem, goal, strategy, method="compact", bound=bound, notes=[note])
-
-
-def _reasons(problem: ReadProblem, goal: ReadGoal) -> list[str]:
-    """Name the limit that is impossible even alone, with the least possible; or their conflict."""
-    found = []
-    if math.isfinite(goal.load_limit):
-        least = solve_compact(problem, ReadGoal.least_load()).bound
-        if least > goal.load_limit:
-            found.append(
-                f"the busiest node is used at least {least:.6g}, the limit is {goal.load_limit:.6g}"
-            )
-    if math.isfinite(goal.latency_budget):
-        least = solve_compact(problem, ReadGoal.least_latency()).bound
-        if least > goal.latency_budget:
-            found.append(
-                f"the mean latency is at least {least:.6g} ms, the budget is "
-                f"{goal.latency_budget:.6g} ms"
-            )
-    return found or ["no strategy obeys all limits at once"]
-
-
-def _eased(goal: ReadGoal) -> ReadGoal:
-    """Return the goal with its limits raised by half of the evaluator's tolerance."""
-    return dataclasses.replace(
-        goal,
-        load_limit=goal.load_limit * (1.0 + TOLERANCE / 2),
-        latency_budget=goal.latency_budget * (1.0 + TOLERANCE / 2),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,6 @@ replica must be the one of the latency: a cheaper one farther away does not serv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -362,7 +361,21 @@ class CostModel:
             total += float(linear.voter[votes].sum())
         if linear.witness is not None:
             total += float(linear.witness[list(configuration.witnesses)].sum())
-        return total + self.near_cost(configuration.replicas)
+        table, instance = self.nearest, self._instance
+        if table is None:
+            return total
+        rows, near = np.arange(len(table)), nearest(instance.client_rtt, configuration.replicas)
+        if instance.client_rtt.ndim == 2:
+            return total + float(table[rows, near].sum())
+        # with RTTs that vary, each interval has its own nearest replicas
+        gb, operations = self.near_by_interval
+        read = 0.0
+        for k, sites in enumerate(near):
+            if self.to_clients is not None:
+                read += float(gb[k] @ self.to_clients[rows, sites])
+            if self.prices.requests is not None:
+                read += float(operations[k] @ self.prices.requests[sites]) / _MILLION
+        return total + read
 
     @cached_property
     def nearest(self) -> FloatArray | None:
@@ -370,23 +383,6 @@ class CostModel:
         parts = [term.nearest for term in self.terms(0) if term.nearest is not None]
         total = None if not parts else np.add.reduce(parts)
         return total if total is not None and total.any() else None
-
-    def near_cost(self, replicas: Sequence[int]) -> float:
-        """Σ_c n[c, near(c)]; with RTTs that vary, each interval has its own nearest replicas."""
-        table, instance = self.nearest, self._instance
-        if table is None:
-            return 0.0
-        rows = np.arange(len(table))
-        if instance.client_rtt.ndim == 2:
-            return float(table[rows, nearest(instance.client_rtt, replicas)].sum())
-        gb, operations = self.near_by_interval
-        total = 0.0
-        for k, near in enumerate(nearest(instance.client_rtt, replicas)):
-            if self.to_clients is not None:
-                total += float(gb[k] @ self.to_clients[rows, near])
-            if self.prices.requests is not None:
-                total += float(operations[k] @ self.prices.requests[near]) / _MILLION
-        return total
 
     @cached_property
     def near_by_interval(self) -> tuple[FloatArray, FloatArray]:

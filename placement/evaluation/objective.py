@@ -155,9 +155,16 @@ class MeanLatency:
 
         For the mean these are waits that it has too few members for; most often none.
         """
-        if _may_lack_members(problem, configuration) and math.isinf(
-            score_of(problem, configuration)
-        ):
+        sizes: dict[str, int] = {
+            "voters": len(configuration.voters),
+            "replicas": len(configuration.replicas),
+        }
+        needs = {"quorum": quorum_size(problem, configuration)}
+        lacking = False  # a wait in a domain, or for more than all, may
+        for clause in (one for term in problem.demand.waits for one in term.clauses):
+            need = needs.get(str(clause.need), clause.need)
+            lacking |= bool(clause.scope) or (isinstance(need, int) and need > sizes[clause.role])
+        if lacking and math.isinf(score_of(problem, configuration)):
             return ("a wait needs more answers than there are members",)
         return ()
 
@@ -250,22 +257,6 @@ def quorum_size(problem: Problem, configuration: Configuration) -> int:
     if voters == problem.rules.voters:
         return problem.rules.quorum
     return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
-
-
-def _may_lack_members(problem: Problem, configuration: Configuration) -> bool:
-    """Return whether a wait may have too few members: that of a domain, or for more than all."""
-    sizes: dict[str, int] = {
-        "voters": len(configuration.voters),
-        "replicas": len(configuration.replicas),
-    }
-    quorum = quorum_size(problem, configuration)
-    for term in problem.demand.waits:
-        for clause in term.clauses:
-            need = quorum if clause.need == "quorum" else clause.need
-            lacks = isinstance(need, int) and need > sizes[clause.role]
-            if clause.scope or lacks:
-                return True
-    return False
 
 
 def score_of(problem: Problem, configuration: Configuration) -> float:

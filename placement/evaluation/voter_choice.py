@@ -70,7 +70,13 @@ def best_voters(
     pinned = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     if demand.scenarios == 1:
         return _closest(demand.site_rtt[0, leader], rules, candidates, pinned)
-    return _least_total_wait(demand, rules, leader, candidates, pinned)
+    from placement.evaluation.least_total_wait import least_total_wait
+
+    order = by_answer_time(demand, leader, candidates)
+    choice = SiteSubset(order, rules.voters, pinned, rules.of("voters"))
+    return least_total_wait(
+        demand.site_rtt[:, leader], _scenario_weights(demand), rules.quorum, choice
+    )
 
 
 def best_voters_of_each(
@@ -315,18 +321,3 @@ def _closest(
         for voters in subsets(choice):
             return voters
     return None
-
-
-def _least_total_wait(
-    demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
-) -> tuple[int, ...] | None:
-    """Return the voters of the smallest Σ_k D_k·q_ℓk where RTTs vary by interval."""
-    from placement.evaluation.least_total_wait import least_total_wait
-
-    order = by_answer_time(demand, leader, candidates)
-    return least_total_wait(
-        demand.site_rtt[:, leader],
-        _scenario_weights(demand),
-        rules.quorum,
-        SiteSubset(order, rules.voters, pinned, rules.of("voters")),
-    )

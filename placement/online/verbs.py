@@ -372,7 +372,15 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     rows, interrupted = collect(args, steps)
     shown = plans.get(args.goal)
     strategy = None if shown is None else shown.strategy
-    routing = [] if strategy is None else _routing(replicas, strategy)
+    routing: list[Row] = []  # per gateway the sets that it asks, the most likely first
+    mixtures = () if strategy is None else strategy.mixtures
+    for gateway, mixture in zip(replicas.names if strategy else (), mixtures, strict=True):
+        parts = sorted(mixture, key=lambda part: (-round(part[1], 9), part[0]))
+        words = (
+            f"{100 * share:.1f} % {' + '.join(replicas.names[node] for node in quorum)}"
+            for quorum, share in parts
+        )
+        routing.append({"gateway": gateway, "routing": "; ".join(words)})
     code = show_rows(
         args,
         rows,
@@ -444,19 +452,6 @@ def _read_figures(problem: ReadProblem, strategy: ReadStrategy) -> Row:
         "peak_load": figures.peak,
         "load": [f"{value:.6g}" for value in figures.load],
     }
-
-
-def _routing(replicas: ReplicaSites, strategy: ReadStrategy) -> list[Row]:
-    """Return, per gateway, the sets that it asks with their probabilities, largest first."""
-    found: list[Row] = []
-    for gateway, mixture in zip(replicas.names, strategy.mixtures, strict=True):
-        parts = sorted(mixture, key=lambda part: (-round(part[1], 9), part[0]))
-        words = (
-            f"{100 * share:.1f} % {' + '.join(replicas.names[node] for node in quorum)}"
-            for quorum, share in parts
-        )
-        found.append({"gateway": gateway, "routing": "; ".join(words)})
-    return found
 
 
 # Dynamic copies

@@ -36,16 +36,6 @@ _STILL = 1e-9
 """Coefficient of variation below which nothing varies: no bin is as narrow as that."""
 
 
-def _histogram(values: FloatArray, weights: FloatArray, width: float, bins: int) -> FloatArray:
-    # compared before the conversion to whole numbers, which would overflow beyond 2**63 bins
-    inside = values < (bins - 0.5) * width
-    place = np.floor(values[inside] / width + 0.5).astype(np.intp)
-    histogram: FloatArray = np.zeros(bins)
-    # the division may round a value just below the last edge up to it
-    np.add.at(histogram, np.minimum(place, bins - 1), weights[inside])
-    return histogram
-
-
 def of_weights(
     values: Sequence[float], weights: Sequence[float], *, width: float, bins: int
 ) -> FloatArray:
@@ -68,7 +58,13 @@ def of_weights(
         raise InputError(
             "bad histogram", field="weights", value=total, expected="a weight > 0 for some value"
         )
-    return _histogram(place, share / total, width, bins)
+    # compared before the conversion to whole numbers, which would overflow beyond 2**63 bins
+    inside = place < (bins - 0.5) * width
+    at = np.floor(place[inside] / width + 0.5).astype(np.intp)
+    histogram: FloatArray = np.zeros(bins)
+    # the division may round a value just below the last edge up to it
+    np.add.at(histogram, np.minimum(at, bins - 1), share[inside] / total)
+    return histogram
 
 
 def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: int) -> FloatArray:
@@ -83,7 +79,9 @@ def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: in
     InputError
         For fewer than two points, percentiles outside (0, 100), or values that fall.
     """
-    levels, knots, scale = _quantile_function(percentiles)
+    percents = sorted(percentiles)
+    levels, every, scales = _quantile_functions(percents, [[percentiles[p] for p in percents]])
+    knots, scale = every[0], float(scales[0])
     edges = (np.arange(bins + 1) - 0.5) * width
     below = np.interp(edges, knots, levels, left=0.0)
     # Where the quantile function is flat there is an atom. One that lies on an edge belongs to the
@@ -99,15 +97,6 @@ def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: in
         below[beyond] = 1.0
     below[0] = 0.0
     return np.asarray(np.diff(below))
-
-
-def _quantile_function(
-    percentiles: Mapping[float, float],
-) -> tuple[FloatArray, FloatArray, float]:
-    """Levels and values between which it is linear, from level 0 up, and the scale of the tail."""
-    percents = sorted(percentiles)
-    levels, knots, scales = _quantile_functions(percents, [[percentiles[p] for p in percents]])
-    return levels, knots[0], float(scales[0])
 
 
 def _quantile_functions(

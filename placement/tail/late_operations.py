@@ -106,13 +106,6 @@ class LateOperations:
             self._answered[leader] = np.cumsum(self.distributions.site_site[leader], axis=-1)
         return self._answered[leader]
 
-    def _relayed(self, times: int, site: int, leaders: IntArray, bins: int) -> FloatArray:
-        """P(β RTTs from a site to the leaders <= u), shape (leaders, bins at most)."""
-        table = self.distributions.site_site
-        if times == 1:
-            return np.cumsum(table.begin((site, leaders), bins), axis=-1)
-        return np.cumsum(sum_of_independent([table[site, leaders]] * times), axis=-1)[:, :bins]
-
     def summands(self, leaders: IntArray, deadline: int) -> FloatArray:
         """s_ℓ(c, r) for some leaders.
 
@@ -167,7 +160,12 @@ class LateOperations:
 
     def _in_time(self, flow: Flow, site: int, leaders: IntArray, deadline: int) -> FloatArray:
         """P(α H_{c,r} + β H_{r,ℓ} <= t) where β > 0, shape (leaders, clients or 1)."""
-        relayed = self._relayed(flow.relay, site, leaders, deadline + 1)
+        bins, table = deadline + 1, self.distributions.site_site
+        if flow.relay == 1:
+            each = table.begin((site, leaders), bins)
+        else:
+            each = sum_of_independent([table[site, leaders]] * flow.relay)
+        relayed = np.cumsum(each, axis=-1)[:, :bins]  # P(β RTTs to the leaders <= u)
         last = relayed.shape[-1] - 1
         if not flow.near:
             return np.asarray(relayed[:, min(deadline, last), np.newaxis])
@@ -221,21 +219,19 @@ class LateOperations:
             row = asked[leader, : deadline + 1]
             in_time = row
             if votes:
-                waited = self._waited(leader, voters, quorum)[votes - 1]
+                key = (leader, *sorted(voters))
+                if key not in self._waits:
+                    if len(self._waits) >= _KNOWN:
+                        self._waits.clear()
+                    others = [v for v in voters if v != leader]
+                    table = self.distributions.site_site[leader, others]
+                    answers = table.reshape(len(others), self.distributions.bins)
+                    one = quorum_distribution(answers, quorum)
+                    more = range(2, max(self.asked) + 1)
+                    sums = [one, *(sum_of_independent([one] * n) for n in more)]
+                    self._waits[key] = [np.cumsum(part) for part in sums]
+                waited = self._waits[key][votes - 1]  # P(δ independent quorum waits <= u)
                 left = np.minimum(deadline - np.arange(len(row)), len(waited) - 1)
                 in_time = row * waited[left]
             late += max(0.0, self.led_shares[votes] - float(in_time.sum()))
         return late
-
-    def _waited(self, leader: int, voters: tuple[int, ...], quorum: int) -> list[FloatArray]:
-        """P(δ independent quorum waits <= u) for δ = 1, 2, … as far as operations go."""
-        key = (leader, *sorted(voters))
-        if key not in self._waits:
-            if len(self._waits) >= _KNOWN:
-                self._waits.clear()
-            others = [v for v in voters if v != leader]
-            table = self.distributions.site_site[leader, others]
-            one = quorum_distribution(table.reshape(len(others), self.distributions.bins), quorum)
-            sums = [one] + [sum_of_independent([one] * n) for n in range(2, max(self.asked) + 1)]
-            self._waits[key] = [np.cumsum(part) for part in sums]
-        return self._waits[key]

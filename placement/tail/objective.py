@@ -61,12 +61,7 @@ class Percentile:
     )
 
     def __getstate__(self) -> dict[str, object]:
-        return {
-            "percent": self.percent,
-            "distributions": self.distributions,
-            "by_interval": self.by_interval,
-            "_known": {},
-        }
+        return {**vars(self), "_known": {}}
 
     def __post_init__(self) -> None:
         instance_of(
@@ -110,7 +105,7 @@ class Percentile:
         key = (problem, configuration, quorum)
         value = self._known.get(key)
         if value is None:
-            value = self._of_latency(self.latency(problem, configuration, quorum))
+            value = self.of_mixture([(1.0, self.latency(problem, configuration, quorum))])
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
@@ -156,14 +151,10 @@ class Percentile:
         kept = np.asarray((counts * weights[:, np.newaxis, np.newaxis]).any(axis=(1, 2)))
         return tuple(one for one, known in zip(self.by_interval, kept, strict=True) if known)
 
-    def _of_latency(self, latency: FloatArray) -> float:
-        """p-th percentile in ms of a distribution of latency per bin."""
-        bins = percentile(latency, self.percent / 100, horizon=self.distributions.bins)
-        return bins * self.distributions.width
-
     def of_mixture(self, parts: Sequence[tuple[float, FloatArray]]) -> float:
         """p-th percentile in ms of latencies per bin with their shares, which sum to 1."""
-        return self._of_latency(weighted_sum(parts))
+        latency, one = weighted_sum(parts), self.distributions
+        return percentile(latency, self.percent / 100, horizon=one.bins) * one.width
 
     def rows(self, problem: Problem, configuration: Configuration) -> tuple[PercentileRow, ...]:
         """Return some percentiles of a plan, of one distribution of its latency."""

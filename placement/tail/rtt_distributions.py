@@ -149,8 +149,7 @@ class Distributions:
                 expected="all mass in bin 0 on the diagonal",
             )
         known = (*tables, width, sites, clients, None)
-        names = ("client_site", "site_site", "width", "sites", "clients", "recipe")
-        for name, value in zip(names, known, strict=True):
+        for name, value in zip(self.__dataclass_fields__, known, strict=True):
             object.__setattr__(self, name, value)
 
     @property
@@ -255,7 +254,9 @@ class Distributions:
             instance.sites,
             instance.clients,
         )
-        return _remember(made, Parametric(family, float(variation), rtt_digest(instance)))
+        recipe = Parametric(family, float(variation), rtt_digest(instance))
+        object.__setattr__(made, "recipe", recipe)
+        return made
 
     @classmethod
     def from_percentiles(
@@ -320,7 +321,8 @@ class Distributions:
             instance.sites,
             instance.clients,
         )
-        return _remember(made, given)
+        object.__setattr__(made, "recipe", given)
+        return made
 
 
 def rtt_digest(instance: Instance) -> str:
@@ -330,11 +332,6 @@ def rtt_digest(instance: Instance) -> str:
     digest = hashlib.sha256(instance.client_rtt.tobytes())
     digest.update(instance.site_rtt.tobytes())
     return digest.hexdigest()
-
-
-def _remember(made: Distributions, recipe: Parametric | Quantiles) -> Distributions:
-    object.__setattr__(made, "recipe", recipe)
-    return made
 
 
 def _one_matrix(instance: Instance) -> None:

@@ -43,7 +43,16 @@ def most_hits(events: IntArray, room: int) -> int:
     """
     if room < 0:
         raise InputError("out of range", field="room", value=room, expected="at least 0")
-    following = _next_reads(events)
+    # position of the next read of the same key; −1 where a write or nothing comes first
+    following = np.full(len(events), -1, dtype=np.intp)
+    coming: dict[int, int] = {}
+    for place in range(len(events) - 1, -1, -1):
+        event = int(events[place])
+        if event < 0:
+            coming.pop(-event - 1, None)
+        else:
+            following[place] = coming.get(event, -1)
+            coming[event] = place
     held: set[int] = set()
     # Places by the read they are kept for, furthest first. A read object moves on to its next read,
     # so an entry is stale when its read is past; furthest-first entries never are.
@@ -66,17 +75,3 @@ def most_hits(events: IntArray, room: int) -> int:
                     held.discard(key)
                     break
     return hits
-
-
-def _next_reads(events: IntArray) -> IntArray:
-    """Position of the next read of the same key; −1 where a write or nothing comes first."""
-    result = np.full(len(events), -1, dtype=np.intp)
-    coming: dict[int, int] = {}
-    for place in range(len(events) - 1, -1, -1):
-        event = int(events[place])
-        if event < 0:
-            coming.pop(-event - 1, None)
-        else:
-            result[place] = coming.get(event, -1)
-            coming[event] = place
-    return result

@@ -170,7 +170,11 @@ def solve_dual(problem: ReplicationProblem, *, evaluations: int = 500) -> Dual:
     O(evaluations · 2^sites · objects with a table).
     """
     savings = np.maximum(single_savings(problem), 0.0)
-    guess = np.array([_kth(row, c) for row, c in zip(savings, problem.capacity, strict=True)])
+    # the capacity-th largest saving of each site, 0 where there is room for all
+    guess = np.zeros(problem.sites)
+    for site, (row, c) in enumerate(zip(savings, problem.capacity.tolist(), strict=True)):
+        if 0 < c < len(row):
+            guess[site] = np.partition(row, len(row) - c)[len(row) - c]
     used = 0
     share = 0.0 if problem.objects <= _SMALL else 0.5
     while True:
@@ -186,13 +190,6 @@ def solve_dual(problem: ReplicationProblem, *, evaluations: int = 500) -> Dual:
         if not at_floor.any() or used >= evaluations:
             return Dual(prices, bound, used, table, idle)
         share = share / 4 if share > 0.01 else 0.0
-
-
-def _kth(savings: FloatArray, capacity: int) -> float:
-    """The capacity-th largest saving: 0 where there is room for all."""
-    if capacity >= len(savings) or capacity == 0:
-        return 0.0
-    return float(np.partition(savings, len(savings) - capacity)[len(savings) - capacity])
 
 
 def idle_cost(problem: ReplicationProblem, table: SubsetTable) -> float:
@@ -310,7 +307,15 @@ def solve_lagrangean(
     bound = max(dual.bound, 0.0)  # rounding down may have gone below 0, which no cost does
     notes = [f"Lagrangean bound {bound:.9g} after {dual.evaluations} evaluations"]
     if close and relative_gap(cost, bound) > OPTIMALITY_TOLERANCE:
-        dual = _widened(problem, dual, cost)
+        # Give a table to every object that a better solution could give a copy. At one without, a
+        # copy that saves s at the price μ is a loss of at least μ − s, and copies that save nothing
+        # can be left out. A loss beyond the gap is in no better solution.
+        savings, gap = single_savings(problem), (cost - dual.bound) + 1e-12 * abs(cost)
+        near = ((savings > 0) & (dual.prices[:, None] - savings <= gap)).any(axis=0)
+        objects = np.union1d(dual.table.objects, np.flatnonzero(near)).astype(np.intp)
+        if len(objects) > len(dual.table.objects):
+            table = subset_table(problem, objects)
+            dual = dataclasses.replace(dual, table=table, idle_cost=idle_cost(problem, table))
         copies, bound, note = _close(problem, dual, copies, cost, deadline)
         notes.append(note)
     cost = evaluate(problem, copies).cost
@@ -363,22 +368,6 @@ def _rounded(problem: ReplicationProblem, table: SubsetTable, prices: FloatArray
         room[j] -= 1
 
 
-def _widened(problem: ReplicationProblem, dual: Dual, cost: float) -> Dual:
-    """Give a table to every object that a better solution could give a copy.
-
-    At an object without a table, a copy that saves s at the price μ is a loss of at least μ − s,
-    and copies that save nothing can be left out. A loss beyond the gap is in no better solution.
-    """
-    savings = single_savings(problem)
-    gap = (cost - dual.bound) + 1e-12 * abs(cost)
-    close = ((savings > 0) & (dual.prices[:, None] - savings <= gap)).any(axis=0)
-    objects = np.union1d(dual.table.objects, np.flatnonzero(close)).astype(np.intp)
-    if len(objects) == len(dual.table.objects):
-        return dual
-    table = subset_table(problem, objects)
-    return dataclasses.replace(dual, table=table, idle_cost=idle_cost(problem, table))
-
-
 def _close(
     problem: ReplicationProblem,
     dual: Dual,
@@ -396,11 +385,8 @@ def _close(
     open_objects = np.flatnonzero(left.sum(axis=0) > 1)
     fixed = np.setdiff1d(np.arange(len(table.objects)), open_objects)
     if int(left[:, open_objects].sum()) > _MOST_LEFT:
-        return (
-            copies,
-            max(dual.bound, 0.0),
-            f"{len(open_objects)} objects left after fixing: gap not closed",
-        )
+        words = f"{len(open_objects)} objects left after fixing: gap not closed"
+        return copies, max(dual.bound, 0.0), words
     settled = priced.argmin(axis=0)
     room = problem.capacity - table.masks[settled[fixed]].sum(axis=0)
     if (room < 0).any():

@@ -71,27 +71,6 @@ class _CopyModel:
         return np.asarray(self.values(values) > 0.5, dtype=bool)
 
 
-def _reach(problem: ReplicationProblem) -> IntArray:
-    """Return how many preferred sites are closer than any static copy, shape (sites, objects).
-
-    They come first in the list of the client, since lists ascend in RTT.
-    """
-    result = np.zeros(problem.static.shape, dtype=np.intp)
-    for site, row in enumerate(problem.geography.preferred):
-        for j in row:
-            result[site] += problem.geography.rtt[site, j] < problem.static_rtt[site]
-    return result
-
-
-def _worthwhile(problem: ReplicationProblem, within: IntArray) -> BoolArray:
-    """Return whether a copy of o at j can save any read, and has room, shape (sites, objects)."""
-    result = np.zeros(problem.static.shape, dtype=bool)
-    for site, row in enumerate(problem.geography.preferred):
-        for place, j in enumerate(row):
-            result[j] |= (within[site] > place) & (problem.reads[site] > 0)
-    return result & (problem.capacity > 0)[:, None]
-
-
 def _model(problem: ReplicationProblem) -> _CopyModel:
     """Return the program; O(Σ_i |P_i|² · objects) non-zeros, steps of length 0 left out.
 
@@ -99,33 +78,25 @@ def _model(problem: ReplicationProblem) -> _CopyModel:
     """
     builder, cost = Builder(), base_cost(problem)
     scale = problem.objects / cost if cost > 0 else 1.0
-    within = _reach(problem)
+    rtt, lists = problem.geography.rtt, problem.geography.preferred
+    # how many preferred sites are closer than any static copy: the first, since lists ascend
+    within = np.zeros(problem.static.shape, dtype=np.intp)
+    useful = np.zeros(problem.static.shape, dtype=bool)  # saves a read somewhere, and has room
+    for site, row in enumerate(lists):
+        for j in row:
+            within[site] += rtt[site, j] < problem.static_rtt[site]
+        for place, j in enumerate(row):
+            useful[j] |= (within[site] > place) & (problem.reads[site] > 0)
+    useful &= (problem.capacity > 0)[:, None]
     column = np.full(problem.static.shape, -1, dtype=np.intp)
-    _add_copies(problem, builder, column, scale, _worthwhile(problem, within))
-    _add_savings(problem, builder, column, scale, within)
-    builder.offset = cost * scale
-    return _CopyModel(builder.program(), column, scale)
-
-
-def _add_copies(
-    problem: ReplicationProblem, builder: Builder, column: IntArray, scale: float, useful: BoolArray
-) -> None:
-    """Add y[j, o] ∈ {0, 1} where `useful`, with the cost of writes, and Σ_o y[j, o] <= C_j."""
     column[useful] = builder.add_columns(problem.write_cost[useful] * scale, integer=True)
     for site, capacity in enumerate(problem.capacity.tolist()):
         mine = column[site][useful[site]]
         if len(mine) > capacity:  # a larger capacity cannot bind
-            (row,) = builder.add_rows(-np.inf, capacity, 1)
-            builder.put(np.full(len(mine), row), mine, 1.0)
-
-
-def _add_savings(
-    problem: ReplicationProblem, builder: Builder, column: IntArray, scale: float, within: IntArray
-) -> None:
-    """Add u[i, o, t] with its row for every step of positive length."""
-    rtt = problem.geography.rtt
-    for site, row in enumerate(problem.geography.preferred):
-        for place, j in enumerate(row):
+            (limit,) = builder.add_rows(-np.inf, capacity, 1)
+            builder.put(np.full(len(mine), limit), mine, 1.0)
+    for site, row in enumerate(lists):
+        for place, j in enumerate(row):  # u[i, o, t] with its row, for steps of positive length
             after = rtt[site, row[place + 1]] if place + 1 < len(row) else np.inf
             step = np.minimum(after, problem.static_rtt[site]) - rtt[site, j]
             gains = problem.reads[site] * step > 0
@@ -138,6 +109,8 @@ def _add_savings(
             builder.put(rows, saved, 1.0)
             for some in copies:
                 builder.put(rows[some >= 0], some[some >= 0], -1.0)
+    builder.offset = cost * scale
+    return _CopyModel(builder.program(), column, scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from formulations.online.selection.price_bounds import (
     check_width,
     incumbent,
     price,
+    room_left,
 )
 from formulations.solvers.highs import solve_linear
 from formulations.solvers.linear_program import Builder
 from placement.online.selection import ServerSamplePath, Window, cut
-from placement.support.checks import FloatArray
 
 _GOLDEN = (5**0.5 - 1) / 2
 _NARROWINGS = 5
@@ -106,7 +106,7 @@ def fluid_bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     work = float(window.work.mean())
     begin = (first + np.arange(bins)) * width
     service = work * window.factor(np.arange(servers)[:, np.newaxis], begin).astype(np.float64)
-    room = cluster.slots * float(width) - _fixed(window, width, first, bins)
+    room = room_left(window, (servers, bins), width, first)
 
     # Columns: x[g, copy, k], then B[g, k], then W[g, k].
     g, copy, k = (a.ravel() for a in np.indices((groups, copies, bins)))
@@ -203,12 +203,3 @@ def _scaled(window: Window, prices: ServerTimePrices) -> ServerTimePrices:
             high = inner[1]
     best = max(known, key=known.__getitem__)
     return ServerTimePrices(prices.width, best * prices.value)
-
-
-def _fixed(window: Window, width: int, first: int, bins: int) -> FloatArray:
-    """Ticks of fixed intervals in every bin."""
-    used = np.zeros((window.path.cluster.servers, bins))
-    for server, start, end in window.fixed.tolist():
-        low = np.arange(bins) * width + first * width
-        used[server] += np.clip(np.minimum(end, low + width) - np.maximum(start, low), 0, None)
-    return used

@@ -104,9 +104,7 @@ def price(window: Window, prices: ServerTimePrices) -> Priced:
         raise InputError("not a price", field="prices", expected="finite numbers >= 0")
     server, start, cost = _cheapest(window, prices)
     service = window.work * window.factor(server, start)
-    room = window.path.cluster.slots * float(width) - _usage(
-        value.shape, width, window.fixed[:, 0], window.fixed[:, 1], window.fixed[:, 2]
-    )
+    room = room_left(window, value.shape, width)
     paid = float((value * room).sum())
     total = float(cost.sum()) - paid
     scale = float(np.abs(cost).sum()) + float((value * np.abs(room)).sum())
@@ -147,29 +145,16 @@ def _cheapest(window: Window, prices: ServerTimePrices) -> tuple[IntArray, Ticks
         kink = -(-(low + service) // width) * width - service
         for begin in (low, np.minimum(kink, high), high):
             cost = begin + service + base + until(where, begin + service) - until(where, begin)
-            _keep_least(cost, read, where, begin, best, best_server, best_start)
+            order = np.lexsort((cost, read))
+            first = order[np.unique(read[order], return_index=True)[1]]  # the least of every read
+            better = first[cost[first] < best[read[first]]]
+            best[read[better]] = cost[better]
+            best_server[read[better]], best_start[read[better]] = where[better], begin[better]
         bin_ = bin_ + 1
         open_ = bin_ * width + quickest + base < best[read]  # nothing later is cheaper otherwise
         read, where, there, base = read[open_], where[open_], there[open_], base[open_]
         work, quickest, bin_ = work[open_], quickest[open_], bin_[open_]
     return best_server, best_start, best
-
-
-def _keep_least(
-    cost: FloatArray,
-    read: IntArray,
-    where: IntArray,
-    begin: Ticks,
-    best: FloatArray,
-    best_server: IntArray,
-    best_start: Ticks,
-) -> None:
-    order = np.lexsort((cost, read))
-    first = order[np.unique(read[order], return_index=True)[1]]  # the least cost of every read
-    better = first[cost[first] < best[read[first]]]
-    best[read[better]] = cost[better]
-    best_server[read[better]] = where[better]
-    best_start[read[better]] = begin[better]
 
 
 def _usage(
@@ -186,6 +171,14 @@ def _usage(
         more = (at * width < end) & (at < shape[1])
         server, start, end, at = server[more], start[more], end[more], at[more]
     return used
+
+
+def room_left(window: Window, shape: tuple[int, ...], width: int, first: int = 0) -> FloatArray:
+    """Ticks of service that fixed intervals leave in every bin from the `first` on."""
+    server, start, end = window.fixed.T
+    begin = first * width
+    fixed = _usage(shape, width, server, start - begin, end - begin)
+    return window.path.cluster.slots * float(width) - fixed
 
 
 def ascend(
@@ -211,10 +204,7 @@ def ascend(
     now, length, idle = prices, 1.0, 0
     found = best = price(window, prices)
     best_prices = prices
-    fixed = _usage(
-        prices.value.shape, prices.width, window.fixed[:, 0], window.fixed[:, 1], window.fixed[:, 2]
-    )
-    room = window.path.cluster.slots * float(prices.width) - fixed
+    room = room_left(window, prices.value.shape, prices.width)
     target = target_ms * window.size * window.ticks_per_ms
     for _ in range(steps):
         slope = found.usage - room

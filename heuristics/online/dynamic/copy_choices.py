@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -58,19 +59,18 @@ class VoteRun:
     @property
     def mean_cost(self) -> float:
         """Mean cost over the cycle; over the second half of the rounds when none was seen."""
-        start, end = self._window()
-        return float(self.cost[start:end].mean())
+        return float(self.cost[self._window].mean())
 
     @property
     def mean_replicas(self) -> FloatArray:
         """Mean number of copies of each site over the same rounds, shape (sites,)."""
-        start, end = self._window()
-        return np.asarray(self.replicas[start:end].mean(axis=0), dtype=np.float64)
+        return np.asarray(self.replicas[self._window].mean(axis=0), dtype=np.float64)
 
-    def _window(self) -> tuple[int, int]:
+    @property
+    def _window(self) -> slice:
         if self.period:
-            return self.settled, self.settled + self.period
-        return len(self.cost) // 2, len(self.cost)
+            return slice(self.settled, self.settled + self.period)
+        return slice(len(self.cost) // 2, len(self.cost))
 
 
 def popular_lists(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = False) -> BoolArray:
@@ -132,26 +132,20 @@ def run_votes(
 _LOCAL = "local weighted top-k"
 
 
-def local_saving(problem: ReplicationProblem) -> FloatArray:
-    """Return the savings of a copy at j for the clients of j, less its writes, (sites, objects).
-
-    reads[j, o] · (rtt to the closest static copy − rtt within j) − write_cost[j, o]; −∞ where
-    there is a static copy.
-    """
-    own = np.diag(problem.geography.rtt)[:, None]
-    saving = problem.reads * (problem.static_rtt - own) - problem.write_cost
-    return np.where(problem.static, -np.inf, saving)
-
-
 def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
     """Give each site the copies of largest positive local saving; ties to the smaller object.
+
+    That of a copy at j for the clients of j, less its writes: reads[j, o] · (rtt to the closest
+    static copy − rtt within j) − write_cost[j, o]; −∞ where there is a static copy.
 
     Optimal when no site prefers another: the objective is then a sum over sites. In general it
     ignores that neighbours serve each other.
 
     O(sites · objects · log objects).
     """
-    saving = local_saving(problem)
+    own = np.diag(problem.geography.rtt)[:, None]
+    saving = problem.reads * (problem.static_rtt - own) - problem.write_cost
+    saving[problem.static] = -np.inf
     copies = problem.none.copy()
     for site, k in enumerate(problem.capacity.tolist()):
         copies[site, most_voted(saving[site], min(k, problem.objects))] = True
@@ -240,26 +234,18 @@ def heuristic_costs(
     """
     room = problem.capacity > 0
 
-    def votes(grace: int, in_ms: bool = False) -> Callable[[], tuple[float, float]]:
-        def step() -> tuple[float, float]:
-            run = run_votes(problem, grace=grace, in_ms=in_ms)
-            return run.mean_cost, float(run.mean_replicas[room].mean())
+    def votes(grace: int, in_ms: bool = False) -> tuple[float, float]:
+        run = run_votes(problem, grace=grace, in_ms=in_ms)
+        return run.mean_cost, float(run.mean_replicas[room].mean())
 
-        return step
-
-    def planned(
-        method: Callable[[ReplicationProblem], ReplicationPlan],
-    ) -> Callable[[], tuple[float, float]]:
-        def step() -> tuple[float, float]:
-            plan = method(problem)
-            return plan.cost, float(plan.evaluation.replicas[room].mean())
-
-        return step
+    def planned(method: Callable[[ReplicationProblem], ReplicationPlan]) -> tuple[float, float]:
+        plan = method(problem)
+        return plan.cost, float(plan.evaluation.replicas[room].mean())
 
     return {
-        "votes": votes(1),
-        "votes, grace 3": votes(3),
-        "votes weighted by ms saved": votes(1, in_ms=True),
-        "local top-k": planned(local_topk),
-        "greedy": planned(greedy),
+        "votes": partial(votes, 1),
+        "votes, grace 3": partial(votes, 3),
+        "votes weighted by ms saved": partial(votes, 1, in_ms=True),
+        "local top-k": partial(planned, local_topk),
+        "greedy": partial(planned, greedy),
     }

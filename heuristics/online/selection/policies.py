@@ -9,7 +9,7 @@ in ``csrc/selection.c``.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -80,7 +80,7 @@ class LimiterRules:
         text(self.wake, "wake", choices=get_args(Wake))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """Base of all policies.
 
@@ -95,7 +95,6 @@ class Policy:
         With the field, its value and what was expected.
     """
 
-    _: KW_ONLY
     limiter: LimiterRules | None = None
     name: str = ""
     code: ClassVar[int] = -1
@@ -108,10 +107,15 @@ class Policy:
 
     def described(self, clients: int) -> tuple[int, bool, float, float, float]:
         """Return the kernel's form: number, random ties, b, w, α; for a number of clients."""
-        return self.code, True, 0.0, 0.0, 1.0
+        return self.code, getattr(self, "tie", "random") == "random", *self.constants(clients)
+
+    def constants(self, clients: int) -> tuple[float, float, float]:
+        """Return b, w and α."""
+        del clients
+        return 0.0, 0.0, 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Tied(Policy):
     """Base of the policies that rank replicas by a score.
 
@@ -121,18 +125,14 @@ class _Tied(Policy):
         "random", or "ring" as in the authors' simulator.
     """
 
-    tie: Tie = "random"
+    tie: Tie = field(default="random", kw_only=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         text(self.tie, "tie", choices=get_args(Tie))
 
-    def described(self, clients: int) -> tuple[int, bool, float, float, float]:
-        """Return the kernel's form, with the order of ties."""
-        return self.code, self.tie == "random", 0.0, 0.0, 1.0
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class C3(_Tied):
     """Least (R̄ − S̄) + q̂^b·S̄; a server never heard from has score 0, so it is tried first.
 
@@ -149,7 +149,6 @@ class C3(_Tied):
         See the base classes.
     """
 
-    _: KW_ONLY
     exponent: float = 3.0
     weight: float | None = None
     smoothing: float = 0.9
@@ -164,82 +163,76 @@ class C3(_Tied):
             number(self.weight, "weight")
         number(self.smoothing, "smoothing", above=True, maximum=1.0)
 
-    def described(self, clients: int) -> tuple[int, bool, float, float, float]:
-        """Return the kernel's form, with b, w and α."""
+    def constants(self, clients: int) -> tuple[float, float, float]:
+        """Return b, w and α."""
         weight = float(clients) if self.weight is None else float(self.weight)
-        return self.code, self.tie == "random", self.exponent, weight, self.smoothing
+        return self.exponent, weight, self.smoothing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeastOutstanding(_Tied):
     """LOR: fewest requests of this client outstanding, copies too; no rate control by default."""
 
-    _: KW_ONLY
     name: str = "LOR"
     code: ClassVar[int] = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundRobin(Policy):
     """RR: each client rotates through the replicas of each group, first the first of the group.
 
     Under the limiter it walks the rotated list to the first replica that has a token.
     """
 
-    _: KW_ONLY
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "RR"
     code: ClassVar[int] = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RandomChoice(Policy):
     """RAND: the replicas in random order, drawn with the sample path."""
 
-    _: KW_ONLY
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "RAND"
     code: ClassVar[int] = 7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TwoChoices(Policy):
     """2C: of two random replicas the one with the better C3 score, outstanding requests left out.
 
     The score is (R̄ − S̄) + (1 + q̄)³·S̄. The replicas that were not drawn come last.
     """
 
-    _: KW_ONLY
     name: str = "2C"
     code: ClassVar[int] = 8
 
-    def described(self, clients: int) -> tuple[int, bool, float, float, float]:
-        """Return the kernel's form, with the exponent and the smoothing of C3."""
-        return self.code, True, C3.exponent, 0.0, C3.smoothing
+    def constants(self, clients: int) -> tuple[float, float, float]:
+        """Return the exponent and the smoothing of C3."""
+        return C3.exponent, 0.0, C3.smoothing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeastResponseTime(_Tied):
     """LRT: the replica whose last response was fastest; one never heard from comes first."""
 
-    _: KW_ONLY
     name: str = "LRT"
     code: ClassVar[int] = 9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NearestReplica(_Tied):
     """NEAR: the replica with the smallest RTT from the client, as many drivers choose by default.
 
     With equal RTTs it is the first of the group ("ring"), or a random one.
     """
 
-    _: KW_ONLY
     name: str = "NEAR"
     code: ClassVar[int] = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WeightedResponseTime(Policy):
     """WRT: random, with probability in inverse proportion to the last response time.
 
@@ -248,12 +241,11 @@ class WeightedResponseTime(Policy):
     follow by response time.
     """
 
-    _: KW_ONLY
     name: str = "WRT"
     code: ClassVar[int] = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Oracle(_Tied):
     """ORA: least (1 + in service + waiting)·(mean service time now), without rate control.
 
@@ -263,7 +255,6 @@ class Oracle(_Tied):
         Whether reads still on the network count too (ORAF).
     """
 
-    _: KW_ONLY
     in_flight: bool = False
     name: str = field(default="ORA", init=False)
 
@@ -274,10 +265,10 @@ class Oracle(_Tied):
 
     def described(self, clients: int) -> tuple[int, bool, float, float, float]:
         """Return the kernel's form."""
-        return 1 if self.in_flight else 0, self.tie == "random", 0.0, 0.0, 1.0
+        return int(self.in_flight), self.tie == "random", *self.constants(clients)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EarliestCompletion(_Tied):
     """ECT: where this read would end first, by replaying the queues with known work.
 
@@ -289,7 +280,6 @@ class EarliestCompletion(_Tied):
         clients, with updates to come and with duplicates the replay is an estimate.
     """
 
-    _: KW_ONLY
     future: bool = False
     name: str = field(default="ECT", init=False)
 
@@ -300,14 +290,14 @@ class EarliestCompletion(_Tied):
 
     def described(self, clients: int) -> tuple[int, bool, float, float, float]:
         """Return the kernel's form."""
-        return 3 if self.future else 2, self.tie == "random", 0.0, 0.0, 1.0
+        return 2 + self.future, self.tie == "random", *self.constants(clients)
 
 
 _BLOCK = 4096
 """Draws of dynamic snitching that are made at once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DynamicSnitch(Policy):
     """DS: dynamic snitching, what Cassandra did before C3.
 
@@ -338,7 +328,6 @@ class DynamicSnitch(Policy):
     from. O(size) per response, O(clients·servers·size) every `update_ms`.
     """
 
-    _: KW_ONLY
     update_ms: float = 100.0
     reset_ms: float = 600_000.0
     size: int = 100
@@ -364,7 +353,7 @@ class DynamicSnitch(Policy):
         return np.concatenate(blocks)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hedged(Policy):
     """A policy whose reads are sent to a second replica after a percentile of the latency.
 
@@ -393,7 +382,6 @@ class Hedged(Policy):
     """
 
     policy: Policy = field(kw_only=False)
-    _: KW_ONLY
     percentile: float = 0.95
     initial_ms: float = 20.0
     step: float = 0.05

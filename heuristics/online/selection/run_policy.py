@@ -90,19 +90,9 @@ def run(
         (*map(_bytes, inputs), latency, server, start, issued, update),
     )  # fmt: skip
     return SelectionRun(
-        policy.name,
-        sample,
-        issued,
-        latency,
-        server.astype(np.intp, copy=False),
-        start,
-        update.astype(np.bool_),
-        end,
-        tries,
-        refused,
-        events,
-        hedged,
-    )
+        policy.name, sample, issued, latency, server.astype(np.intp, copy=False), start,
+        update.astype(np.bool_), end, tries, refused, events, hedged,
+    )  # fmt: skip
 
 
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

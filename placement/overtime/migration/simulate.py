@@ -153,7 +153,28 @@ def migrate(
         )
     whole(groups, "groups", minimum=1)
     whole(per_step, "per_step", minimum=1)
-    leaders, counts = _led_groups(problem, configuration, shares, groups)
+    instance, voters = problem.instance, sorted(configuration.voters)
+    if shares is None:
+        able = [site for site in voters if problem.rules.may_lead[site]]
+        given = dict.fromkeys(able, 1 / len(able))
+    else:
+        sites = instance.site_indices(tuple(shares), "shares").tolist()
+        given = dict(zip(sites, map(float, shares.values()), strict=True))
+        for site, held in given.items():
+            if site not in voters or not held >= 0:
+                field, expected = f"shares[{instance.sites[site]!r}]", "a share >= 0 of a voter"
+                raise InputError("no such leader", field=field, value=held, expected=expected)
+        total = sum(given.values())
+        if abs(total - 1) > 1e-6:
+            raise InputError("the shares do not sum to 1", field="shares", value=total)
+    exact = {site: held * groups for site, held in given.items()}
+    led_by = {site: int(value + 1e-9) for site, value in exact.items()}
+    rest = groups - sum(led_by.values())
+    for site in sorted(exact, key=lambda site: (led_by[site] - exact[site], site))[:rest]:
+        led_by[site] += 1
+    # those that lead at the beginning or the end, and the groups of each at the beginning
+    leaders = sorted({site for site, count in led_by.items() if count} | {configuration.leader})
+    counts = [led_by.get(site, 0) for site in leaders]
     place, now = leaders.index(configuration.leader), np.array(counts, dtype=np.intp)
     elsewhere = np.arange(len(leaders)) != place
     waiting = np.repeat(np.arange(len(leaders)), np.where(elsewhere, now, 0))
@@ -175,7 +196,7 @@ def migrate(
     for row in share.tolist():
         mixed = weighted_sum(list(zip(row, latency, strict=True)))
         rows.append([width * percentile(mixed, p / 100, horizon=horizon) for p in wanted])
-    names = problem.instance.sites
+    names = instance.sites
     return LeaderMigration(
         tuple(names[leader] for leader in leaders),
         names[configuration.leader],
@@ -184,41 +205,6 @@ def migrate(
         np.array(rows),
         share @ means,
     )
-
-
-def _led_groups(
-    problem: Problem,
-    configuration: Configuration,
-    shares: Mapping[str, float] | None,
-    groups: int,
-) -> tuple[list[int], list[int]]:
-    """Sites that lead at the beginning or the end, and the groups of each at the beginning."""
-    instance, voters = problem.instance, sorted(configuration.voters)
-    if shares is None:
-        able = [site for site in voters if problem.rules.may_lead[site]]
-        given = dict.fromkeys(able, 1 / len(able))
-    else:
-        sites = instance.site_indices(tuple(shares), "shares").tolist()
-        given = dict(zip(sites, map(float, shares.values()), strict=True))
-        for site, share in given.items():
-            if site not in voters or not share >= 0:
-                raise InputError(
-                    "no such leader",
-                    field=f"shares[{instance.sites[site]!r}]",
-                    value=share,
-                    expected="a share >= 0 of a voter",
-                )
-        if abs(sum(given.values()) - 1) > 1e-6:
-            raise InputError(
-                "the shares do not sum to 1", field="shares", value=sum(given.values())
-            )
-    exact = {site: share * groups for site, share in given.items()}
-    counts = {site: int(value + 1e-9) for site, value in exact.items()}
-    rest = groups - sum(counts.values())
-    for site in sorted(exact, key=lambda site: (counts[site] - exact[site], site))[:rest]:
-        counts[site] += 1
-    leaders = sorted({site for site, count in counts.items() if count} | {configuration.leader})
-    return leaders, [counts.get(site, 0) for site in leaders]
 
 
 _DASHES = ("-", "-.", ":")

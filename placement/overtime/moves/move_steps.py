@@ -180,7 +180,19 @@ def safe_steps(
         held = tuple(sorted((*stage.replicas, site)))
         take("add-learner", site, replicas=held, behind=(site,))
         take("catch-up", site, behind=())
-    moves = _vote_moves(before, after, rule, guards, helpers)
+
+    def broken(voters: Sequence[int], quorums: QuorumSizes) -> int:
+        return sum(guard.broken(voters, quorums) is not None for guard in guards)
+
+    moves: tuple[VoterChange, ...] = ()
+    if before.leader != after.leader or set(before.voters) != set(after.voters):
+        found = shortest_change_sequence(before, after, rule, broken)
+        others = set(helpers) - set(before.voters) - set(after.voters)
+        if others and (found is None or found[0]):
+            helped = shortest_change_sequence(before, after, rule, broken, sorted(others))
+            if helped is not None and (found is None or helped[0] < found[0]):
+                found = helped
+        moves = _alternating(before, after) if found is None else found[1]
     if moves:
         for sizes in resizing_steps(stage.quorums, rule(len(stage.voters))):
             take("set-quorums", None, quorums=sizes)
@@ -198,27 +210,6 @@ def safe_steps(
     for site in sorted(set(before.replicas) - set(after.replicas)):
         take("remove", site, replicas=tuple(r for r in stage.replicas if r != site))
     return tuple(steps)
-
-
-def _vote_moves(
-    before: Configuration,
-    after: Configuration,
-    rule: SizeRule,
-    guards: Sequence[Guard],
-    helpers: Sequence[int],
-) -> tuple[VoterChange, ...]:
-    def broken(voters: Sequence[int], quorums: QuorumSizes) -> int:
-        return sum(guard.broken(voters, quorums) is not None for guard in guards)
-
-    if before.leader == after.leader and set(before.voters) == set(after.voters):
-        return ()
-    found = shortest_change_sequence(before, after, rule, broken)
-    others = set(helpers) - set(before.voters) - set(after.voters)
-    if others and (found is None or found[0]):
-        helped = shortest_change_sequence(before, after, rule, broken, sorted(others))
-        if helped is not None and (found is None or helped[0] < found[0]):
-            found = helped
-    return _alternating(before, after) if found is None else found[1]
 
 
 def _alternating(before: Configuration, after: Configuration) -> tuple[VoterChange, ...]:

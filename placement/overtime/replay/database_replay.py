@@ -257,20 +257,20 @@ class PlannedReplay(DatabaseReplay):
         self, plan: Configuration, shares: Mapping[int, float], when: Sequence[int]
     ) -> FloatArray:
         """Evaluate a plan whose groups some sites lead, in ms times operations."""
-        return np.array([self._paid(self.asked[interval], plan, shares) for interval in when])
-
-    @staticmethod
-    def _paid(asked: Problem | None, plan: Configuration, shares: Mapping[int, float]) -> float:
-        if asked is None:
-            return 0.0
         each = [Configuration(site, plan.voters, plan.replicas) for site in shares]
-        if len(each) == 1:
-            value = objective_value(asked, each[0])
-        else:
-            value = asked.objective.mixed(asked, each, list(shares.values()))
-        if asked.objective.minimises_mean:
-            return value
-        return asked.objective.in_ms(asked, value) * asked.demand.operations
+        found = np.zeros(len(when))
+        for place, interval in enumerate(when):
+            asked = self.asked[interval]
+            if asked is None:
+                continue
+            if len(each) == 1:
+                value = objective_value(asked, each[0])
+            else:
+                value = asked.objective.mixed(asked, each, list(shares.values()))
+            if not asked.objective.minimises_mean:
+                value = asked.objective.in_ms(asked, value) * asked.demand.operations
+            found[place] = value
+        return found
 
     def _ask(self, asked: Problem, before: Plan | None) -> Plan:
         plan = plan_of_interval(load_method(self.method), asked, before)

@@ -5,7 +5,8 @@ The ranking of leaders by interval is Figure 2 of Sharov et al., PVLDB 8(12), 20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,18 +118,11 @@ def ranking_text(ranking: Sequence[LeaderRanking], *, top: int = 3) -> str:
             continue
         words = [f"opt {each.leaders[0]}"]
         rest = list(zip(each.leaders, each.overheads, strict=True))[1 : max(top, 1)]
-        words += [
-            f"{_ordinal(place)} best {leader} = {over:.2f} %"
-            for place, (leader, over) in enumerate(rest, 2)
-        ]
+        for place, (leader, over) in enumerate(rest, 2):  # 2nd, 3rd, … 11th, 12th, … 21st
+            ends = {1: "st", 2: "nd", 3: "rd"} if place // 10 % 10 != 1 else {}
+            words.append(f"{place}{ends.get(place % 10, 'th')} best {leader} = {over:.2f} %")
         lines.append(f"{each.interval}: " + ", ".join(words))
     return "\n".join(lines)
-
-
-def _ordinal(number: int) -> str:
-    """2nd, 3rd, 4th, … 11th, 12th, 13th, … 21st."""
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{'th' if number // 10 % 10 == 1 else ends.get(number % 10, 'th')}"
 
 
 # The result of a replay in words and tables, and as a JSON document
@@ -216,9 +210,7 @@ class ReplayReport:
                     {
                         "interval": each.interval,
                         "leaders": list(each.leaders),
-                        "overheads": [
-                            value if value < float("inf") else None for value in each.overheads
-                        ],
+                        "overheads": [x if x < math.inf else None for x in each.overheads],
                     }
                     for each in self.ranking
                 ],
@@ -252,13 +244,9 @@ class ReplayReport:
         if len(self.gains):
             sections.append("What choosing a leader is worth, per cent\n" + _gains(self.gains))
         if result.method:
-            sections.append(
-                wrap(
-                    f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
-                    f"{escape(result.method)}; "
-                    f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
-                )
-            )
+            planned = f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
+            proven = f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
+            sections.append(wrap(f"{planned}{escape(result.method)}; {proven}"))
         return "\n\n".join(sections)
 
     def _ranking_text(self, tier: int, top: int) -> str:
@@ -305,16 +293,11 @@ def _gains(moving: pd.DataFrame) -> str:
         "dynamic": "moving, the future known, against the best constant",
         "realised": "moving as optimized does, against the best constant",
     }
-    statistics: list[Callable[[pd.Series[float]], float]] = [
-        lambda values: float(values.min()),
-        lambda values: float(values.median()),
-        lambda values: float(values.mean()),
-        lambda values: float(values.max()),
-    ]
     rows = []
     for tier, part in moving.groupby("tier"):
         for name, words in meaning.items():
             seen = part[name].dropna()
             if len(seen):
-                rows.append([str(tier), words, *(cell(each(seen)) for each in statistics)])
+                found = (seen.min(), seen.median(), seen.mean(), seen.max())
+                rows.append([str(tier), words, *(cell(float(one)) for one in found)])
     return table(["tier", "gain", "least", "median", "mean", "most"], rows, right=[2, 3, 4, 5])

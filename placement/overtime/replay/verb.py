@@ -30,9 +30,8 @@ from placement.cli.problem_options import apply_measures, instance_from, problem
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.cli.output import ProgressLine
     from placement.model.instance import Instance
-    from placement.overtime.replay import Deployments, Replay, ReplayProgress, Trace
+    from placement.overtime.replay import Deployments, ReplayProgress, Trace
     from placement.problem import Problem
 
 _DAY = date(2026, 3, 18)
@@ -102,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from placement.overtime.replay import STRATEGIES, replay
+    from placement.overtime.replay.replay_report import ReplayReport
 
     check_table_targets(args, _SUFFIXES)
     moves = read_moves(args)
@@ -114,9 +114,22 @@ def run(args: argparse.Namespace) -> int:
     # that is replayed is the trace's.
     problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
     problem = apply_measures(problem, args)
-    wanted = _database(args, trace)
+    wanted = trace.databases[int(trace.counts.sum(axis=(1, 2, 3)).argmax())]
+    if args.database is not None:
+        (wanted,) = trace.of([args.database]).databases
     with progress_of(args) as line:
-        held = _deployments(args, problem, trace, wishes, line)
+
+        def planned(done: int, total: int) -> None:
+            if line is not None:
+                line.count(f"planned the start of {done:,}/{total:,} databases", done, total)
+
+        def replayed(at: ReplayProgress) -> None:
+            if line is not None:
+                plans = f", {at.plans:,} plans" if at.plans else ""
+                done = f"replayed {at.done:,}/{at.total:,} databases{plans}"
+                line.count(done, at.done, at.total)
+
+        held = _deployments(args, problem, trace, wishes, planned)
         asked = problem
         if moves is not None:  # each database starts from its own; a question has one
             asked = problem.replace(current=held.start(0, problem.rules.may_lead), moves=moves)
@@ -127,9 +140,24 @@ def run(args: argparse.Namespace) -> int:
             tiers=tiers,
             strategies=names,
             method=args.method,
-            progress=None if line is None else _replayed(line),
+            progress=replayed,
         )
-    _show(args, problem, trace, held, result, wanted)
+    report = ReplayReport.of(problem, trace, held, result, wanted, moves=moves)
+    written = []
+    if args.output is not None:
+        write_table(args.output, result.to_frame(), {}, force=args.force)
+        written.append(f"Written to {args.output}")
+    if args.plot is not None:
+        from placement.overtime.replay.plots import plot_overheads
+        from placement.report.plots import save_figure
+
+        shown = wanted if wanted in result.databases else result.databases[0]
+        save_figure(plot_overheads(result, shown), args.plot, force=args.force)
+        written.append(f"Drawn in {args.plot}")
+    if args.json:
+        print_json(report.document())
+    else:
+        print_page("\n".join([report.text(top=args.top), *(["", *written] if written else [])]))
     return exits.FOUND
 
 
@@ -195,18 +223,12 @@ def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[s
     return trace, wishes
 
 
-def _database(args: argparse.Namespace, trace: Trace) -> str:
-    if args.database is not None:
-        return trace.of([args.database]).databases[0]
-    return trace.databases[int(trace.counts.sum(axis=(1, 2, 3)).argmax())]
-
-
 def _deployments(
     args: argparse.Namespace,
     problem: Problem,
     trace: Trace,
     wishes: tuple[str | None, ...],
-    line: ProgressLine | None,
+    progress: Callable[[int, int], None],
 ) -> Deployments:
     from placement.overtime.replay import Deployments
 
@@ -222,12 +244,7 @@ def _deployments(
     if named[0] is not None and named[1] is not None:
         held = Deployments.same(instance, len(trace), named[0], named[1])
     else:
-
-        def planned(done: int, total: int) -> None:
-            if line is not None:
-                line.count(f"planned the start of {done:,}/{total:,} databases", done, total)
-
-        held = Deployments.solved(problem, trace, method=args.method, progress=planned)
+        held = Deployments.solved(problem, trace, method=args.method, progress=progress)
     held = held.preferring(instance, wishes) if wishes else held
     if args.leader_shares:
         held = held.leading(instance, leader_shares(args.leader_shares))
@@ -237,42 +254,3 @@ def _deployments(
 def leader_shares(given: Sequence[str]) -> dict[str, float]:
     """Read the option ``--leader-shares``: SITE=SHARE, once per site; InputError otherwise."""
     return types.read_named_numbers(given, "--leader-shares", "SITE=SHARE", most=1.0)
-
-
-def _replayed(line: ProgressLine) -> Callable[[ReplayProgress], None]:
-    def show(at: ReplayProgress) -> None:
-        plans = f", {at.plans:,} plans" if at.plans else ""
-        line.count(f"replayed {at.done:,}/{at.total:,} databases{plans}", at.done, at.total)
-
-    return show
-
-
-# --- what is shown ---------------------------------------------------------------------------
-
-
-def _show(
-    args: argparse.Namespace,
-    problem: Problem,
-    trace: Trace,
-    held: Deployments,
-    result: Replay,
-    wanted: str,
-) -> None:
-    from placement.overtime.replay.replay_report import ReplayReport
-
-    report = ReplayReport.of(problem, trace, held, result, wanted, moves=read_moves(args))
-    written = []
-    if args.output is not None:
-        write_table(args.output, result.to_frame(), {}, force=args.force)
-        written.append(f"Written to {args.output}")
-    if args.plot is not None:
-        from placement.overtime.replay.plots import plot_overheads
-        from placement.report.plots import save_figure
-
-        shown = wanted if wanted in result.databases else result.databases[0]
-        save_figure(plot_overheads(result, shown), args.plot, force=args.force)
-        written.append(f"Drawn in {args.plot}")
-    if args.json:
-        print_json(report.document())
-    else:
-        print_page("\n".join([report.text(top=args.top), *(["", *written] if written else [])]))

@@ -225,9 +225,13 @@ def runs(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]:
 
 def _keys(table: Table, columns: CountColumns) -> Iterator[tuple[int, IntervalKey | InputError]]:
     """Yield the rows that count, with the place in time of each, or why it has none."""
-    interval = table.column("interval")
-    database = _database(table, columns)
-    kind = ""
+    interval, database, kind = table.column("interval"), None, ""
+    if "database" in table.columns:
+        if columns.database is None:
+            expected = "a table of one, or the name of the one that is meant (--database)"
+            words, source = "several databases in one table", table.source
+            raise InputError(words, source=source, field="database", expected=expected)
+        database = table.column("database")
     for row, cells in enumerate(table.rows):
         try:
             if database is not None:
@@ -279,20 +283,6 @@ def _reading(
     counts.flags.writeable = False
     digest = hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest()
     return IntervalReading(label, key, counts, "", number, digest)
-
-
-def _database(table: Table, columns: CountColumns) -> int | None:
-    """Position of the column of databases, if the table has one and it matters."""
-    if "database" not in table.columns:
-        return None
-    if columns.database is None:
-        raise InputError(
-            "several databases in one table",
-            source=table.source,
-            field="database",
-            expected="a table of one, or the name of the one that is meant (--database)",
-        )
-    return table.column("database")
 
 
 def _decoded(source: str, text: bytes) -> str:
@@ -377,6 +367,11 @@ class ArrivalScan(NamedTuple):
     refused: tuple[RejectedFile, ...] = ()
     done: tuple[FileMark, ...] = ()
     waiting: tuple[str, ...] = ()
+
+
+def _unusable(name: str, text: str, kind: str = "unreadable", digest: str = "") -> ArrivalScan:
+    """Return a scan that found a file of which nothing can be taken."""
+    return ArrivalScan(refused=(RejectedFile(name, digest, kind, text),))
 
 
 class Source(Protocol):
@@ -490,8 +485,7 @@ class FolderSource:
             if path.is_dir():
                 return ArrivalScan()
             if path.suffix.lower() not in SUFFIXES:
-                text = "the name ends in none of " + ", ".join(SUFFIXES)
-                return ArrivalScan(refused=(RejectedFile(name, "", "ignored", text),))
+                return _unusable(name, "the name ends in none of " + ", ".join(SUFFIXES), "ignored")
             if mark is not None and (before.st_size, before.st_mtime_ns) == mark[1:3]:
                 return ArrivalScan()
             check_input(path)
@@ -508,30 +502,28 @@ class FolderSource:
         except FileNotFoundError:  # taken away while we looked
             return ArrivalScan()
         except OSError as error:
-            text = f"cannot be read ({error.strerror})"
-            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", text),))
+            return _unusable(name, f"cannot be read ({error.strerror})")
         except InputError as error:
             if not path.exists():  # taken away, as above
                 return ArrivalScan()
-            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", str(error)),))
+            return _unusable(name, str(error))
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             return ArrivalScan(waiting=(name,))
         kept[fresh] = self._read[fresh]
         return kept[fresh]
 
     def _parsed(self, path: Path, content: bytes, mark: FileMark) -> ArrivalScan:
-        def refused(kind: str, text: str) -> tuple[RejectedFile]:
-            return (RejectedFile(mark.name, mark.digest, kind, text),)
-
         if path.suffix.lower() not in _BINARY and not content.endswith(b"\n"):
             message = "not whole: the last line does not end with a line feed"
-            return ArrivalScan(refused=refused("incomplete", message), waiting=(mark.name,))
+            scan = _unusable(mark.name, message, "incomplete", mark.digest)
+            return scan._replace(waiting=(mark.name,))
         try:
             found = readings(read_rows(path, content), self.columns)
         except InputError as error:
-            return ArrivalScan(refused=refused("malformed", _said_of(path, error)), done=(mark,))
+            scan = _unusable(mark.name, _said_of(path, error), "malformed", mark.digest)
+            return scan._replace(done=(mark,))
         except MissingDependencyError as error:  # not done: a package is missing
-            return ArrivalScan(refused=refused("unreadable", str(error)))
+            return _unusable(mark.name, str(error), digest=mark.digest)
         return ArrivalScan(tuple(Arrival(mark.name, reading) for reading in found), done=(mark,))
 
 
@@ -572,10 +564,9 @@ class TableSource:
         except FileNotFoundError:
             return ArrivalScan()
         except InputError as error:
-            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", str(error)),))
+            return _unusable(name, str(error))
         except OSError as error:
-            text = f"cannot be read ({error.strerror})"
-            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", text),))
+            return _unusable(name, f"cannot be read ({error.strerror})")
         self._seen = (stat.st_size, stat.st_mtime_ns)
         binary = self.path.suffix.lower() in _BINARY
         whole = content if binary else content[: content.rfind(b"\n") + 1]
@@ -585,8 +576,7 @@ class TableSource:
             found = runs(read_rows(self.path, whole), self.columns)
         except InputError as error:
             digest = hashlib.sha256(str(error).encode(errors="replace")).hexdigest()
-            text = _said_of(self.path, error)
-            return ArrivalScan(refused=(RejectedFile(name, digest, "malformed", text),))
+            return _unusable(name, _said_of(self.path, error), "malformed", digest)
         finished = found if self.final else found[:-1]
         return ArrivalScan(tuple(Arrival(name, reading) for reading in finished))
 

@@ -30,7 +30,7 @@ from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.moves.hysteresis import choose
 from placement.overtime.moves.move_search import best_move
-from placement.overtime.moves.move_steps import step_document, steps_between
+from placement.overtime.moves.move_steps import MoveStep, step_document, steps_between
 from placement.overtime.watch.watch_settings import WatchSettings
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
@@ -150,46 +150,82 @@ def advise(
     """
     demand = state.demand.after(counts)
     operations = float(demand.rates.sum())
+    candidates: tuple[Candidate, ...] = ()
+    action, after, pick, paid, streak, proven = "wait", state.current, -1, 0, 0, False
+    reasons: tuple[str, ...] = ("Nothing was issued yet: there is nothing to go by.",)
+    steps: tuple[MoveStep, ...] = ()
     if not operations > 0:
-        reasons: tuple[str, ...] = ("Nothing was issued yet: there is nothing to go by.",)
-        fresh = WatchState(demand, state.current, 0)
-        return _ended(settings, fresh, label, "wait", (), -1, 0.0, 0, reasons)
-    problem = settings.question(demand.rates)
-    if state.current is None:
+        pass
+    elif after is None:
+        problem = settings.question(demand.rates)
         plan = _best(settings, problem, None)
-        found = _candidate("replicas", problem, _found(plan), 0.0, plan.status)
+        candidates = (_candidate("replicas", problem, _found(plan), 0.0, plan.status),)
         reasons = ("The first interval with operations: begin with the best for it.",)
-        fresh = WatchState(demand, found.configuration, 0)
+        action, after, pick = "start", candidates[0].configuration, 0
         proven = plan.status is Status.OPTIMAL
-        return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons, proven)
-    broken = violations(problem, state.current)
-    candidates, least, cheapest = _candidates(settings, problem, state.current, not broken)
-    values = np.array([each.value for each in candidates])
-    if broken:
-        values[0] = math.inf  # it has to be left whatever that gains
-    chosen, count = choose(
-        settings.rule, values, np.array([each.price for each in candidates]), 0, state.streak
-    )
-    pick = int(chosen)
-    paid = state.streak + 1 if pick else int(count)
-    reasons = _reasons(settings, candidates, pick, paid, broken, least, cheapest)
-    fresh = WatchState(demand, candidates[pick].configuration, int(count))
-    action = "move" if pick else "keep"
-    steps = steps_between(problem, state.current, fresh.current) if pick and fresh.current else ()
-    documents = [step_document(step, settings.instance.sites) for step in steps]
-    return _ended(
-        settings,
-        fresh,
-        label,
-        action,
-        candidates,
-        pick,
-        operations,
-        paid,
-        reasons,
-        cheapest,
-        documents,
-    )
+    else:
+        problem = settings.question(demand.rates)
+        broken = violations(problem, after)
+        candidates, least, proven = _candidates(settings, problem, after, not broken)
+        values = np.array([each.value for each in candidates])
+        if broken:
+            values[0] = math.inf  # it has to be left whatever that gains
+        prices = np.array([each.price for each in candidates])
+        chosen, count = choose(settings.rule, values, prices, 0, state.streak)
+        pick, streak = int(chosen), int(count)
+        paid = state.streak + 1 if pick else streak
+        reasons = _reasons(settings, candidates, pick, paid, broken, least, proven)
+        action, after = "move" if pick else "keep", candidates[pick].configuration
+        steps = steps_between(problem, state.current, after) if pick and state.current else ()
+    names = settings.instance.sites
+
+    def by_name(configuration: Configuration | None) -> dict[str, object]:
+        if configuration is None:
+            return {"leader": None, "voters": [], "replicas": []}
+        return {
+            "leader": names[configuration.leader],
+            "voters": [names[v] for v in configuration.voters],
+            "replicas": [names[r] for r in configuration.replicas],
+        }
+
+    def weighed(each: Candidate) -> dict[str, object]:
+        # what it saves; infinite where the present one has no value
+        gain = 0.0 if each is candidates[0] else candidates[0].value - each.value
+        share = 100.0 if math.isinf(gain) else 100 * gain / (candidates[0].value or 1.0)
+        return {
+            "kind": each.kind,
+            **by_name(each.configuration),
+            "mean_ms": each.mean,
+            "value_ms": _json(each.value),
+            "gain_ms": _json(gain),
+            "gain_percent": share if candidates[0].value else 0.0,
+            "price_ms": _json(each.price),
+            "even_after_intervals": _json(each.price / gain) if gain > 0 else None,
+            "status": each.note,
+        }
+
+    here = candidates[0].value if candidates else math.inf
+    taken = weighed(candidates[pick]) if candidates else {}
+    document: dict[str, object] = {
+        "sequence": demand.intervals,
+        "interval": label,
+        "action": action,
+        **by_name(after),
+        "operations": operations,
+        "objective": settings.problem.objective.describe() or "mean latency",
+        "now_ms": None if math.isinf(here) else here,
+        "then_ms": candidates[pick].value if candidates else None,
+        **{name: taken.get(name, 0.0) for name in ("gain_ms", "gain_percent", "price_ms")},
+        "horizon": _json(settings.rule.horizon),
+        "streak": paid,
+        "confirm": settings.rule.confirm,
+        "proven": proven,
+        "reasons": list(reasons),
+        "candidates": [weighed(each) for each in candidates],
+        "steps": [step_document(step, names) for step in steps],
+    }
+    advice = Recommendation(action, after, candidates, pick, operations, paid, reasons, document)
+    return WatchState(demand, after, streak), advice
 
 
 def _candidates(
@@ -316,15 +352,14 @@ def _reasons(
     better = [each for each in candidates[1:] if here.value - each.value > TIE * here.value]
     if not better:
         return (f"The configuration {best}, as are others.",)
-    shown = candidates[pick] if pick else _nearest(better, horizon)
+    scale = min(horizon, 1e12)
+    shown = min(better, key=lambda each: scale * each.value + each.price)
+    shown = candidates[pick] if pick else shown
     gain = here.value - shown.value
     name = settings.instance.sites[shown.configuration.leader]
     led = f", with leader {name},"
-    what = {
-        "leader": f"Leader {name}",
-        "roles": f"Other voters{led}",
-        "replicas": f"Other replicas{led}",
-    }[shown.kind]
+    what = f"Leader {name}" if shown.kind == "leader" else f"Other replicas{led}"
+    what = f"Other voters{led}" if shown.kind == "roles" else what
     words = settings.problem.objective.describe()
     unit = f"ms ({words})" if words else "ms"
     first = (
@@ -351,94 +386,6 @@ def _reasons(
         return (first, second, third)
     done = "it is made" if pick else "it waits"
     return (first, second, third, f"It has paid {paid} of {confirm} times in a row: {done}.")
-
-
-def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
-    """Return the move of least H·value + price."""
-    scale = min(horizon, 1e12)
-
-    def total(each: Candidate) -> float:
-        return scale * each.value + each.price
-
-    return min(moves, key=total)
-
-
-def _ended(
-    settings: WatchSettings,
-    state: WatchState,
-    label: str,
-    action: str,
-    candidates: tuple[Candidate, ...],
-    chosen: int,
-    operations: float,
-    streak: int,
-    reasons: tuple[str, ...],
-    proven: bool = False,
-    steps: list[Mapping[str, object]] | None = None,
-) -> tuple[WatchState, Recommendation]:
-    names = settings.instance.sites
-    here = candidates[0] if candidates else None
-    taken = candidates[chosen] if candidates else None
-
-    def by_name(configuration: Configuration | None) -> dict[str, object]:
-        if configuration is None:
-            return {"leader": None, "voters": [], "replicas": []}
-        return {
-            "leader": names[configuration.leader],
-            "voters": [names[v] for v in configuration.voters],
-            "replicas": [names[r] for r in configuration.replicas],
-        }
-
-    def weighed(each: Candidate) -> dict[str, object]:
-        assert here is not None
-        gain = _gain(here, each)
-        return {
-            "kind": each.kind,
-            **by_name(each.configuration),
-            "mean_ms": each.mean,
-            "value_ms": _json(each.value),
-            "gain_ms": _json(gain),
-            "gain_percent": _gain_percent(here, each),
-            "price_ms": _json(each.price),
-            "even_after_intervals": _json(each.price / gain) if gain > 0 else None,
-            "status": each.note,
-        }
-
-    document: dict[str, object] = {
-        "sequence": state.demand.intervals,
-        "interval": label,
-        "action": action,
-        **by_name(state.current),
-        "operations": operations,
-        "objective": settings.problem.objective.describe() or "mean latency",
-        "now_ms": None if here is None or math.isinf(here.value) else here.value,
-        "then_ms": None if taken is None else taken.value,
-        "gain_ms": 0.0 if here is None or taken is None else _json(_gain(here, taken)),
-        "gain_percent": 0.0 if here is None or taken is None else _gain_percent(here, taken),
-        "price_ms": 0.0 if taken is None else _json(taken.price),
-        "horizon": _json(settings.rule.horizon),
-        "streak": streak,
-        "confirm": settings.rule.confirm,
-        "proven": proven,
-        "reasons": list(reasons),
-        "candidates": [weighed(each) for each in candidates],
-        "steps": list(steps or ()),
-    }
-    return state, Recommendation(
-        action, state.current, candidates, chosen, operations, streak, reasons, document
-    )
-
-
-def _gain(here: Candidate, other: Candidate) -> float:
-    """Return the ms that a candidate saves; infinite where the present one has no value."""
-    return 0.0 if here is other else here.value - other.value
-
-
-def _gain_percent(here: Candidate, other: Candidate) -> float:
-    gain = _gain(here, other)
-    if not here.value:
-        return 0.0
-    return 100.0 if math.isinf(gain) else 100 * gain / here.value
 
 
 def _json(value: float) -> float | str:

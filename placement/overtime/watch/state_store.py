@@ -28,7 +28,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placement.errors import InputError, PlacementError
 from placement.io.formats.files import check_file
@@ -155,14 +155,8 @@ class Store:
     def known(self, key: IntervalKey) -> UsedInterval | None:
         """Return the interval that was used for a place in time, or None."""
         with self._transaction():
-            row = self._link.execute(
-                f"SELECT {_COLUMNS}, checksum FROM recommendation WHERE kind = ? AND place = ?",
-                tuple(key),
-            ).fetchone()
-        if row is None:
-            return None
-        _hold_to_checksum(self.path, f"recommendation {row[0]}", row)
-        return UsedInterval(row[0], row[4], row[5])
+            rows = _recommendations(self._link, self.path, "WHERE kind = ? AND place = ?", *key)
+        return UsedInterval(rows[0][0], rows[0][4], rows[0][5]) if rows else None
 
     def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.
@@ -206,11 +200,8 @@ class Store:
         state = WatchState(self.state.demand, current, 0)
         with self._transaction():
             checksum = _put_state(self._link, self.sequence, state)
-            after = (
-                "before the first interval"
-                if not self.sequence
-                else f"after {self.sequence} intervals"
-            )
+            after = f"after {self.sequence} intervals"
+            after = after if self.sequence else "before the first interval"
             self._link.execute(
                 "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
                 "VALUES ('adopted', ?, ?, ?, '')",
@@ -245,12 +236,9 @@ class Store:
 
     def not_shown(self) -> list[Mapping[str, object]]:
         """Return the recommendations that are not known to have been shown."""
+        which = "WHERE sequence > (SELECT shown FROM state) ORDER BY sequence"
         with self._transaction():
-            rows = self._link.execute(
-                f"SELECT {_COLUMNS}, checksum FROM recommendation "
-                "WHERE sequence > (SELECT shown FROM state) ORDER BY sequence"
-            ).fetchall()
-        return [_recommendation(row, self.path) for row in rows]
+            return [json.loads(row[6]) for row in _recommendations(self._link, self.path, which)]
 
     def shown(self) -> None:
         """Remember that every recommendation was shown."""
@@ -280,16 +268,13 @@ def read_log(path: _Path) -> tuple[list[Mapping[str, object]], list[Rejection]]:
     try:
         with _sane(path):
             _check_kind(link, path)
-            rows = link.execute(
-                f"SELECT {_COLUMNS}, checksum FROM recommendation ORDER BY sequence"
-            ).fetchall()
+            rows = _recommendations(link, path, "ORDER BY sequence")
             reports = link.execute(
                 "SELECT kind, source, interval, message FROM report ORDER BY id"
             ).fetchall()
     finally:
         link.close()
-    documents = [_recommendation(row, path) for row in rows]
-    return documents, [Rejection(*map(str, row)) for row in reports]
+    return [json.loads(row[6]) for row in rows], [Rejection(*map(str, row)) for row in reports]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -310,7 +295,8 @@ def _sane(path: _Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if isinstance(error, sqlite3.OperationalError) and _is_busy(error):
+        busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in busy:
             raise _another_watch(path) from None
         raise InputError(
             f"cannot be used ({error})", source=os.fspath(path), expected="a state file of a watch"
@@ -327,10 +313,6 @@ def _one_transaction(link: sqlite3.Connection, path: _Path) -> Iterator[None]:
             link.execute("ROLLBACK")
             raise
         link.execute("COMMIT")
-
-
-def _is_busy(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _another_watch(path: _Path) -> PlacementError:
@@ -379,7 +361,10 @@ def _put_state(
 ) -> str:
     """Write the row of `state`, and return its checksum; `shown` stays as it is unless given."""
     demand = json.dumps(state.demand.to_json())
-    row = (sequence, demand, _configuration_text(state.current), state.streak)
+    now, current = state.current, None
+    if now is not None:
+        current = json.dumps([now.leader, list(now.voters), list(now.replicas)])
+    row = (sequence, demand, current, state.streak)
     checksum = _checksum(row)
     link.execute(
         "INSERT OR REPLACE INTO state VALUES "
@@ -399,11 +384,16 @@ def _hold_to_checksum(path: _Path, field: str, row: Sequence[object]) -> None:
         raise _refused(path, field, "a changed row", "the row that a watch wrote")
 
 
-def _recommendation(row: Sequence[object], path: _Path) -> Mapping[str, object]:
-    """Return the document of a row of `recommendation`."""
-    _hold_to_checksum(path, f"recommendation {row[0]}", row)
-    document: Mapping[str, object] = json.loads(str(row[6]))
-    return document
+def _recommendations(
+    link: sqlite3.Connection, path: _Path, which: str, *values: object
+) -> list[tuple[Any, ...]]:
+    """Return some rows of `recommendation`, each held to its checksum."""
+    rows: list[tuple[Any, ...]] = link.execute(
+        f"SELECT {_COLUMNS}, checksum FROM recommendation {which}", values
+    ).fetchall()
+    for row in rows:
+        _hold_to_checksum(path, f"recommendation {row[0]}", row)
+    return rows
 
 
 def _check_settings(link: sqlite3.Connection, path: _Path, settings: WatchSettings) -> None:
@@ -443,21 +433,8 @@ def _load(link: sqlite3.Connection, path: _Path) -> tuple[int, IntervalKey | Non
         raise _refused(path, "state.shown", shown, f"a whole number from 0 to {sequence}")
     running = None if current is None else Configuration.of(*json.loads(current))
     state = WatchState(DecayedCounts.from_json(json.loads(demand)), running, streak)
-    last = link.execute(
-        f"SELECT {_COLUMNS}, checksum FROM recommendation WHERE sequence = ?", [sequence]
-    ).fetchone()
-    if last is None:
-        return sequence, None, state, checksum
-    _hold_to_checksum(path, f"recommendation {sequence}", last)
-    return sequence, IntervalKey(last[2], last[3]), state, checksum
-
-
-def _configuration_text(configuration: Configuration | None) -> str | None:
-    if configuration is None:
-        return None
-    return json.dumps(
-        [configuration.leader, list(configuration.voters), list(configuration.replicas)]
-    )
+    last = _recommendations(link, path, "WHERE sequence = ?", sequence)
+    return sequence, IntervalKey(last[0][2], last[0][3]) if last else None, state, checksum
 
 
 def _refused(path: _Path, field: str, value: object, expected: str) -> InputError:

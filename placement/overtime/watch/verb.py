@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
@@ -133,13 +134,10 @@ def run(args: argparse.Namespace) -> int:
     store = Store.open(args.state, settings)
     try:
         if args.adopt is not None:
-            store.record_deployed(
-                present_configuration(instance, args.adopt),
-                args.adopt,
-                instance.sites,
-            )
+            present = present_configuration(instance, args.adopt)
+            store.record_deployed(present, args.adopt, instance.sites)
             return exits.FOUND
-        watch = Watch(settings, source, store, _RecommendationPrinter(args), _print_rejection)
+        watch = Watch(settings, source, store, partial(_print, args.json), _print_rejection)
         watch.resume()
         args.until_interrupted = args.follow
         return _follow(watch, args) if args.follow else _once(watch, args)
@@ -227,15 +225,9 @@ def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
     return default_prices(problem, args.method)
 
 
-class _RecommendationPrinter:
-    """Prints recommendations as text or JSON lines, each at once."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self._json: bool = args.json
-
-    def __call__(self, document: Mapping[str, object]) -> None:
-        text = json.dumps(document, allow_nan=False) if self._json else _text(document)
-        print(text, flush=True)
+def _print(as_json: bool, document: Mapping[str, object]) -> None:
+    """Print a recommendation as text or a line of JSON, at once."""
+    print(json.dumps(document, allow_nan=False) if as_json else _text(document), flush=True)
 
 
 def _text(document: Mapping[str, object]) -> str:
@@ -274,9 +266,8 @@ def _log(args: argparse.Namespace) -> int:
     from placement.overtime.watch.state_store import read_log
 
     documents, reports = read_log(args.state)
-    show = _RecommendationPrinter(args)
     for document in documents:
-        show(document)
+        _print(args.json, document)
     for report in reports:
         _print_rejection(report)
     return exits.FOUND

@@ -104,15 +104,19 @@ class WatchSettings:
     def document(self) -> dict[str, object]:
         """Return all that can change a recommendation, as JSON values by name."""
         problem = problem_document(self.problem.replace(decay=1.0))
+        shape = (1, *self.instance.counts.shape[1:])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            plain = self.instance.replace(counts=np.zeros(shape), intervals=())
         names = self.instance.sites
         start = self.start
         return {
-            "instance": _fingerprint(self.instance),
+            "instance": plain.fingerprint,  # without its demand
             "problem": problem,
             "decay": _json(self.decay.factor),
             "horizon": _json(self.rule.horizon),
             "confirm": self.rule.confirm,
-            "prices": {f.name: _json(getattr(self.prices, f.name)) for f in _fields(self.prices)},
+            "prices": {k: _json(value) for k, value in dataclasses.asdict(self.prices).items()},
             "method": self.method,
             "method_settings": {k: str(v) for k, v in sorted(self.method_settings.items())},
             "start": None
@@ -140,20 +144,8 @@ class WatchSettings:
         return self.problem.replace(instance=instance, decay=1.0)
 
 
-def _fields(value: MovePrices) -> tuple[dataclasses.Field[object], ...]:
-    return dataclasses.fields(value)
-
-
 def _json(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
-
-
-def _fingerprint(instance: Instance) -> str:
-    """Fingerprint of an instance without its demand."""
-    shape = (1, *instance.counts.shape[1:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)
-        return instance.replace(counts=np.zeros(shape), intervals=()).fingerprint
 
 
 # Default prices of moves, from the variability of the instance itself
