@@ -16,11 +16,10 @@ import dataclasses
 import functools
 import itertools
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,14 +80,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRun:
+class RuleRun(NamedTuple):
     """Run to be made."""
 
     rule: ReadRule
     strong: bool = False
-    cluster: RaftCluster = field(default_factory=RaftCluster)
-    workload: ReadWorkload = field(default_factory=ReadWorkload)
+    cluster: RaftCluster = RaftCluster()
+    workload: ReadWorkload = ReadWorkload()
     world: str = "one room"
 
     def run(self, seed: int, operations: int) -> Row:
@@ -110,24 +108,6 @@ class RuleRun:
         return dict(zip(COLUMNS[1:], row, strict=True))
 
 
-def clients() -> Iterator[RuleRun]:
-    """Scaling clients, uniform 95/5."""
-    for count, (rule, strong) in itertools.product(CLIENTS, _FOUR):
-        yield RuleRun(rule, strong, workload=ReadWorkload(clients=count))
-
-
-def reads() -> Iterator[RuleRun]:
-    """Varying the share of reads, 70 clients."""
-    for share, (rule, strong) in itertools.product(READS, _FOUR):
-        yield RuleRun(rule, strong, workload=ReadWorkload(read_share=share))
-
-
-def coin() -> Iterator[RuleRun]:
-    """Varying the share x of leaseholder reads, 70 clients, 95/5."""
-    for share, strong in itertools.product(SHARES, (False, True)):
-        yield RuleRun(UniformQuorum(share), strong)
-
-
 def hot() -> Iterator[RuleRun]:
     """80 % of the requests on few keys; followers see the log, so that strong reads are right."""
     for fraction, (rule, strong) in itertools.product(HOT, _FOUR):
@@ -135,20 +115,6 @@ def hot() -> Iterator[RuleRun]:
         for life in LIVES if strong else (0.0,):
             cluster = RaftCluster(visibility=Visibility.LOG, intent_ms=life)
             yield RuleRun(rule, strong, cluster, workload)
-
-
-def consistency() -> Iterator[RuleRun]:
-    """Count the violations that clients see on 200 contended keys, 30 clients, 80/20."""
-    workload = ReadWorkload(clients=30, keys=200, read_share=0.8)
-    for visibility, lag, (rule, strong) in itertools.product(Visibility, LAGS, _FOUR):
-        cluster = RaftCluster(visibility=visibility, apply_lag_ms=lag)
-        yield RuleRun(rule, strong, cluster, workload)
-
-
-def gateway() -> Iterator[RuleRun]:
-    """The gateway's work as the free parameter, 70 clients, 95/5."""
-    for work, (rule, strong) in itertools.product(GATEWAYS, _FOUR):
-        yield RuleRun(rule, strong, RaftCluster(gateway_ms=work))
 
 
 def rules() -> Iterator[RuleRun]:
@@ -184,13 +150,34 @@ def _optimum(cluster: RaftCluster, workload: ReadWorkload) -> ReadRule:
     return FromStrategy(plan.strategy, "optimum: least load")
 
 
-SUITES = {each.__name__: each for each in (clients, reads, coin, hot, consistency, gateway, rules)}
+_EACH = itertools.product
+SUITES: dict[str, Callable[[], Iterable[RuleRun]]] = {
+    # scaling clients, uniform 95/5
+    "clients": lambda: (RuleRun(*each, workload=ReadWorkload(clients=count))
+                        for count, each in _EACH(CLIENTS, _FOUR)),
+    # varying the share of reads, 70 clients
+    "reads": lambda: (RuleRun(*each, workload=ReadWorkload(read_share=share))
+                      for share, each in _EACH(READS, _FOUR)),
+    # varying the share x of leaseholder reads, 70 clients, 95/5
+    "coin": lambda: (RuleRun(UniformQuorum(share), strong)
+                     for share, strong in _EACH(SHARES, (False, True))),
+    "hot": hot,
+    # violations that clients see on 200 contended keys, 30 clients, 80/20
+    "consistency": lambda: (
+        RuleRun(*each, RaftCluster(visibility=visibility, apply_lag_ms=lag),
+                ReadWorkload(clients=30, keys=200, read_share=0.8))
+        for visibility, lag, each in _EACH(Visibility, LAGS, _FOUR)),
+    # the gateway's work as the free parameter, 70 clients, 95/5
+    "gateway": lambda: (RuleRun(*each, RaftCluster(gateway_ms=work))
+                        for work, each in _EACH(GATEWAYS, _FOUR)),
+    "rules": rules,
+}  # fmt: skip
+"""Name of each suite -> its runs."""
 
 
 def _runs(suite: str, options: argparse.Namespace) -> Iterator[Row]:
-    for cell in SUITES[suite]():
-        for seed in range(options.seeds):
-            yield cell.run(seed, options.operations)
+    for cell, seed in itertools.product(SUITES[suite](), range(options.seeds)):
+        yield cell.run(seed, options.operations)
 
 
 # --- what sets the write latency, and elections -------------------------------------------------

@@ -118,57 +118,49 @@ def covering_model(
     rows = _CoverRows()
     contingency = rules.contingency and bool(problem.losses)
     single = contingency and rules.loss is LossScope.SITE and rules.failures == 1
-    for side in _sides(problem, read, write, limits):
-        rows.add(_wanted(side, _balls(problem.rtt, side.clients, side.normal)), side.needed)
-        if single:
-            _add_single_losses(rows, problem, side)
-        elif contingency:
-            for lost in problem.losses:
-                after = problem.rtt_after(lost)
-                rows.add(_wanted(side, _balls(after, side.clients, side.worst)), side.needed)
-    return CoveringModel(
-        len(problem.sites),
-        replicas,
-        tuple(rows.covers),
-        tuple(rows.demands),
-        _caps(problem, replicas, read, write),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Reads or writes: who makes them, how many have to be in time, and within what."""
-
-    quorum: int
-    counts: dict[int, int]
-    needed: int
-    normal: float
-    worst: float
-
-    @property
-    def clients(self) -> list[int]:
-        return list(self.counts)
-
-
-def _sides(problem: QuorumProblem, read: int, write: int, limits: ThresholdLimits) -> list[_Side]:
-    """Return the sides that need anything to be in time."""
-    found = []
     for quorum, requests, needed, normal, worst in (
         (read, problem.reads, problem.needed_reads, limits.normal_read, limits.worst_read),
         (write, problem.writes, problem.needed_writes, limits.normal_write, limits.worst_write),
     ):
+        if not needed:
+            continue
         counts = {int(i): int(requests[i]) for i in np.flatnonzero(requests)}
-        if needed:
-            found.append(_Side(quorum, counts, needed, min(normal, worst), worst))
-    return found
+        balls = _balls(problem.rtt, counts, min(normal, worst))
+        rows.add([(balls[i], quorum, count) for i, count in counts.items()], needed)
+        if not single:
+            for lost in problem.losses if contingency else ():
+                balls = _balls(problem.rtt_after(lost), counts, worst)
+                rows.add([(balls[i], quorum, count) for i, count in counts.items()], needed)
+            continue
+        # The loss of any one site f: a replica at f takes one from every ball that holds f, whose
+        # clients need quorum + 1 of them. Where f holds none, only its own clients notice, and only
+        # if they are moved.
+        balls = _balls(problem.rtt, counts, worst)
+        moved = {
+            i: _balls(problem.rtt_after((i,)), [i], worst)[i]
+            for i in counts
+            if problem.redirects and (i,) in problem.losses
+        }
+        for (f,) in problem.losses:
+            own = [(moved[f], quorum, counts[f])] if f in moved else []
+            others = {i: count for i, count in counts.items() if not (own and i == f)}
+            after = [(balls[i], quorum + (f in balls[i]), count) for i, count in others.items()]
+            rows.add(own + after, needed, f)
+            if own:
+                stay = [(balls[i], quorum, count) for i, count in others.items()]
+                rows.add(own + stay, needed)
+    # Regional rules: replicas apart, or enough of them left after a region is lost.
+    cap, caps = problem.region_cap(replicas, max(read, write)), []
+    for label in range(int(problem.region_index.max()) + 1 if cap < replicas else 0):
+        members = tuple(np.flatnonzero(problem.region_index == label).tolist())
+        if len(members) > cap:
+            caps.append((members, cap))
+    covers, demands = tuple(rows.covers), tuple(rows.demands)
+    return CoveringModel(len(problem.sites), replicas, covers, demands, tuple(caps))
 
 
 _Wanted = tuple[tuple[int, ...], int, int]
 """Ball, quorum and requests of a client."""
-
-
-def _wanted(side: _Side, balls: dict[int, tuple[int, ...]]) -> list[_Wanted]:
-    return [(balls[i], side.quorum, count) for i, count in side.counts.items()]
 
 
 @dataclass(slots=True)
@@ -189,47 +181,10 @@ class _CoverRows:
         self.demands[CoverDemand(tuple(sorted(terms.items())), needed, lost)] = None
 
 
-def _balls(rtt: FloatArray, clients: list[int], limit: float) -> dict[int, tuple[int, ...]]:
+def _balls(rtt: FloatArray, clients: Iterable[int], limit: float) -> dict[int, tuple[int, ...]]:
     """Sites within `limit` of each client, by client."""
     inside = (rtt <= limit) & np.isfinite(rtt)
     return {i: tuple(np.flatnonzero(inside[i]).tolist()) for i in clients}
-
-
-def _add_single_losses(rows: _CoverRows, problem: QuorumProblem, side: _Side) -> None:
-    """Add the constraints for the loss of any one site f.
-
-    A replica at f takes one from every ball that holds f: those clients need quorum + 1 of them.
-    Where f holds none, only its own clients notice, and only if they are moved.
-    """
-    balls = _balls(problem.rtt, side.clients, side.worst)
-    moved = {
-        i: _balls(problem.rtt_after((i,)), [i], side.worst)[i]
-        for i in side.clients
-        if problem.redirects and (i,) in problem.losses
-    }
-    for (lost,) in problem.losses:
-        own = [(moved[lost], side.quorum, side.counts[lost])] if lost in moved else []
-        others = {i: count for i, count in side.counts.items() if not (own and i == lost)}
-        after = [(balls[i], side.quorum + (lost in balls[i]), count) for i, count in others.items()]
-        rows.add(own + after, side.needed, lost)
-        if own:
-            stay = [(balls[i], side.quorum, count) for i, count in others.items()]
-            rows.add(own + stay, side.needed)
-
-
-def _caps(
-    problem: QuorumProblem, replicas: int, read: int, write: int
-) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Regional rules: replicas apart, or enough of them left after a region is lost."""
-    cap = problem.region_cap(replicas, max(read, write))
-    if cap >= replicas:
-        return ()
-    groups = []
-    for label in range(int(problem.region_index.max()) + 1):
-        members = tuple(np.flatnonzero(problem.region_index == label).tolist())
-        if len(members) > cap:
-            groups.append((members, cap))
-    return tuple(groups)
 
 
 class CpSatCovering:

@@ -265,16 +265,10 @@ def _ways(inside: int, outside: int, failures: int, over: int) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ties:
+class Ties(NamedTuple):
     """Replica sets of one size under one (R, W), all with the best value found so far.
 
-    Attributes
-    ----------
-    sets
-        Rows of increasing site indices, shape (m, N).
-    read, write
-        R and W.
+    `sets` has rows of increasing site indices, shape (m, N).
     """
 
     sets: IntArray
@@ -430,17 +424,35 @@ class Enumeration:
         reasons = structural_reasons(problem)
         if reasons:
             return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
-        whole = problem.goal.monotone(problem.rules.contingency)
-        search = self._search(problem)
-        value, found, termination = self._by_kernel(search) if whole else self._by_values(search)
-        finished = termination is Termination.FINISHED
+        goal, contingency = problem.goal, problem.rules.contingency
+        search, finished, found = self._search(problem), True, None
+        best = None if goal.monotone(contingency) else _Values(search)
+        try:
+            if best is not None:  # sets within limits are judged by the evaluator
+                best.run()
+            else:
+                self._warm(search)
+                search.run()
+                last = search  # key 2 of the tie rule, among the optima of key 1
+                for second in stages(goal, contingency)[1:]:
+                    if second.target is not Target.THRESHOLD and search.incumbent is not None:
+                        one, caps = search.incumbent, goal.limits(search.value, contingency)
+                        last = CompiledSearch(search.store, problem, second, caps)
+                        last.probe(np.array([one.replicas]), one.read, one.write)
+                        last.run()
+                found = last.choose()
+        except KeyboardInterrupt:
+            finished, found = False, search.incumbent
+        value = search.value
+        if best is not None:
+            value, found = best.value, best.first()
         plan = QuorumPlan.of(
             problem,
             found,
             method=METHOD,
             # Visited prefixes keep their result; a replica at every site bounds the rest.
             bound=value if finished else least_bound(value, full_replication_bound(problem)),
-            termination=termination,
+            termination=Termination.FINISHED if finished else Termination.INTERRUPTED,
             seconds=time.perf_counter() - start,
         )
         if finished and plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
@@ -469,9 +481,7 @@ class Enumeration:
             return search.value, []
         limits = problem.goal.limits(search.value, problem.rules.contingency)
         ties = [
-            Ties(sets, read, write)
-            for total, read, write in problem.pairs
-            for sets in search.every((total, read, write), limits)
+            Ties(sets, *pair[1:]) for pair in problem.pairs for sets in search.every(pair, limits)
         ]
         return search.value, ties
 
@@ -488,44 +498,6 @@ class Enumeration:
                 )
             self.stores[asked] = CompiledStore.of(problem)
         return CompiledSearch(self.stores[asked], problem, problem.goal)
-
-    def _by_kernel(
-        self, first: CompiledSearch
-    ) -> tuple[float, QuorumConfiguration | None, Termination]:
-        """Value, first configuration under the tie rule, and whether that is proven."""
-        found = None
-        try:
-            self._warm(first)
-            first.run()
-            last = self._last_stage(first)
-            found = last.choose()
-        except KeyboardInterrupt:
-            return first.value, first.incumbent, Termination.INTERRUPTED
-        return first.value, found, Termination.FINISHED
-
-    def _last_stage(self, first: CompiledSearch) -> CompiledSearch:
-        """Return the search for key 2 of the tie rule, among the optima of key 1."""
-        problem, last = first.problem, first
-        contingency = problem.rules.contingency
-        for goal in stages(problem.goal, contingency)[1:]:
-            if goal.target is not Target.THRESHOLD and first.incumbent is not None:
-                caps = first.goal.limits(first.value, contingency)
-                last = CompiledSearch(first.store, problem, goal, caps)
-                start = first.incumbent
-                last.probe(np.array([start.replicas]), start.read, start.write)
-                last.run()
-        return last
-
-    def _by_values(
-        self, search: CompiledSearch
-    ) -> tuple[float, QuorumConfiguration | None, Termination]:
-        """Judge the listed sets by the evaluator, and apply the tie rule to the best."""
-        best, termination = _Values(search), Termination.FINISHED
-        try:
-            best.run()
-        except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-        return best.value, best.first(), termination
 
     def _warm(self, search: CompiledSearch) -> None:
         """Lower the incumbent with the optimal sets of earlier keys."""

@@ -191,35 +191,23 @@ def solve_batch(
     -------
     One row per key, in order, without a name.
     """
-    solver = Enumeration()
-    return tuple(
-        _row(solver, problem, key_reads, key_writes)
-        for key_reads, key_writes in zip(reads, writes, strict=True)
-    )
-
-
-def _row(
-    solver: Enumeration, problem: QuorumProblem, reads: CountArray, writes: CountArray
-) -> KeyRow:
-    if not (reads.any() or writes.any()):
-        return KeyRow("", NO_REQUESTS)
-    plan = solver.solve(problem.with_demand(reads, writes))
-    if plan.termination is Termination.INTERRUPTED:
-        # The best so far of one key is no answer for a table; its batch is solved again.
-        raise KeyboardInterrupt
-    found = plan.configuration
-    if found is None:
-        return KeyRow("", str(Status.INFEASIBLE))
-    return KeyRow(
-        "",
-        str(plan.status),
-        plan.value,
-        ";".join(plan.replicas),
-        found.size,
-        found.read,
-        found.write,
-        *(float(figure[0]) for figure in plan.figures),
-    )
+    solver, rows = Enumeration(), []
+    for key_reads, key_writes in zip(reads, writes, strict=True):
+        if not (key_reads.any() or key_writes.any()):
+            rows.append(KeyRow("", NO_REQUESTS))
+            continue
+        plan = solver.solve(problem.with_demand(key_reads, key_writes))
+        if plan.termination is Termination.INTERRUPTED:
+            # The best so far of one key is no answer for a table; its batch is solved again.
+            raise KeyboardInterrupt
+        row, found = KeyRow("", str(Status.INFEASIBLE)), plan.configuration
+        if found is not None:
+            figures = (float(figure[0]) for figure in plan.figures)
+            sizes = (found.size, found.read, found.write)
+            names = ";".join(plan.replicas)
+            row = KeyRow("", str(plan.status), plan.value, names, *sizes, *figures)
+        rows.append(row)
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,19 +139,9 @@ class QuorumPlan:
                 raise SolverError(f"{method} returned {configuration}, which breaks the bounds")
             if bound > value + OPTIMALITY_TOLERANCE * abs(value):
                 raise SolverError(f"{method} claims the bound {bound} above the value {value}")
-        plan = cls(
-            problem,
-            configuration,
-            value,
-            bound,
-            status_of(configuration is not None, value, bound),
-            termination,
-            method,
-            seconds,
-            tuple(reasons),
-            tuple(notes),
-            certificate,
-        )
+        proof = (bound, status_of(configuration is not None, value, bound), termination)
+        words = (tuple(reasons), tuple(notes))
+        plan = cls(problem, configuration, value, *proof, method, seconds, *words, certificate)
         if figures is not None:
             plan.__dict__["_asked"] = figures  # they were just worked out
         return plan
@@ -302,16 +292,8 @@ def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: 
     if not math.isfinite(value):
         reasons += ("a threshold exceeds its bound, or no quorum survives some loss",)
     status = Status.VIOLATING if reasons else Status.FEASIBLE
-    return QuorumPlan(
-        problem,
-        configuration,
-        value,
-        -math.inf,
-        status,
-        Termination.FINISHED,
-        "evaluate",
-        reasons=reasons,
-    )
+    proof = (-math.inf, status, Termination.FINISHED)
+    return QuorumPlan(problem, configuration, value, *proof, "evaluate", reasons=reasons)
 
 
 def _evaluated(problem: QuorumProblem, found: QuorumConfiguration) -> tuple[float, Metrics]:

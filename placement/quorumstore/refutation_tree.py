@@ -363,7 +363,11 @@ def refutation_tree(
     """
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     bounds = ScenarioBounds(problem, below)
-    order = _order(problem, bounds)
+    # sites that are beyond the limits of most requests first: their prefixes end early
+    beyond = np.zeros(len(problem.sites))
+    for side, counts in enumerate((problem.reads, problem.writes)):
+        beyond += counts @ bounds.beyond(0, side)
+    order = np.argsort(-beyond, kind="stable")
     left, work = most, most * _COMPARISONS
     numbers: list[tuple[tuple[int, ...], ...]] = []
     for size, read, write in problem.pairs:
@@ -380,14 +384,6 @@ def refutation_tree(
             prefixes = prefixes[level == GROWS]
         numbers.append(tuple(levels))
     return RefutationTree(tuple(order.tolist()), tuple(numbers))
-
-
-def _order(problem: QuorumProblem, bounds: ScenarioBounds) -> IntArray:
-    """Sites that are beyond the limits of most requests first: their prefixes end early."""
-    beyond = np.zeros(len(problem.sites))
-    for side, counts in enumerate((problem.reads, problem.writes)):
-        beyond += counts @ bounds.beyond(0, side)
-    return np.argsort(-beyond, kind="stable")
 
 
 def _numbers(

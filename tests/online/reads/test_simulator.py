@@ -532,5 +532,5 @@ def test_a_cell_of_every_suite(suite):
 
 def test_common_random_numbers():
     """Two rules of a suite see the same operations."""
-    first, second, *_ = online_reads.clients()
+    first, second, *_ = online_reads.SUITES["clients"]()
     assert first.run(1, 300)["reads"] == second.run(1, 300)["reads"]
