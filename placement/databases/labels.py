@@ -200,28 +200,26 @@ class Labels:
         """Return what there is to say of all constraints that were read."""
         found = Findings()
 
-        def words(what: str, text: str) -> str:
-            return f"{self.subject}: {text} {'; '.join(self._said[what])}"
-
-        if "clashes" in self._said:
-            found.error(
-                "contradiction", words("clashes", "no node can meet"), "take one of them out"
-            )
-        if "differ" in self._said:
-            text = "the table of localities gives other labels to the site of"
-            remedy = "correct the constraint or the table"
-            found.warning("table-differs", words("differ", text), remedy)
-        if "never" in self._said:
-            remedy = "give --forbid these sites too"
-            found.note("forbidden-places", words("never", "forbids"), remedy)
-        if "others" in self._said:
-            text = "constraints on other labels than places, which lint does not check:"
-            found.note(
-                "other-labels",
-                words("others", text),
+        for what, code, tell, words, remedy in (
+            ("clashes", "contradiction", found.error, "no node can meet", "take one of them out"),
+            (
+                "differ", "table-differs", found.warning,
+                "the table of localities gives other labels to the site of",
+                "correct the constraint or the table",
+            ),
+            (
+                "never", "forbidden-places", found.note, "forbids",
+                "give --forbid these sites too",
+            ),
+            (
+                "others", "other-labels", found.note,
+                "constraints on other labels than places, which lint does not check:",
                 "add a column with the label to the table of localities, or choose the key of "
                 f"places (now {self.key!r}) with --set locality_key=",
-            )
+            ),
+        ):  # fmt: skip
+            if what in self._said:
+                tell(code, f"{self.subject}: {words} {'; '.join(self._said[what])}", remedy)
         return found
 
 

@@ -281,7 +281,13 @@ def write_deployment(
         )
     path = None
     if present is not None:
-        path = path_between(_in_own_words(present, system), deployment)
+        if present.system != system.name:  # which calls its servers by other names
+            members = tuple(
+                dataclasses.replace(one, identity="", address="", kept={})
+                for one in present.members
+            )
+            present = dataclasses.replace(present, members=members, kept="")
+        path = path_between(present, deployment)
     script = system.write(deployment, request, path)
     if system.order == "all" or len(deployment.leaders) <= (system.order == "first"):
         return script
@@ -303,16 +309,6 @@ def _as_read(system: DatabaseSystem, deployment: Deployment, request: Request) -
     if kept.roles != deployment.roles:
         return None
     return Script(deployment.kept, ("the configuration as it was read: no role has changed",))
-
-
-def _in_own_words(deployment: Deployment, system: DatabaseSystem) -> Deployment:
-    """Return a deployment without what another system calls its servers, and says of them."""
-    if deployment.system == system.name:
-        return deployment
-    members = tuple(
-        dataclasses.replace(one, identity="", address="", kept={}) for one in deployment.members
-    )
-    return dataclasses.replace(deployment, members=members, kept="")
 
 
 def _common_refusals(deployment: Deployment, system: DatabaseSystem, request: Request) -> list[str]:

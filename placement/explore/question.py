@@ -305,11 +305,6 @@ def page_question(asked: Question, instance: Instance, *, files: bool) -> dict[s
     return found
 
 
-def _is_span(value: object) -> bool:
-    """Return whether a value is a pair of numbers: the least and the largest."""
-    return isinstance(value, tuple) and isinstance(value[0], int)
-
-
 def python_lines(question: PageQuestion, origin: Question) -> str:
     """Return lines of Python that ask the question; the last one makes the plan."""
     problem = question.problem
@@ -341,7 +336,8 @@ def python_lines(question: PageQuestion, origin: Question) -> str:
         value = getattr(problem, each.name)
         if value == each.default or each.name == "objective":
             continue
-        shown = list(value) if isinstance(value, tuple) and not _is_span(value) else value
+        is_list = isinstance(value, tuple) and not isinstance(value[0], int)  # else a span
+        shown = list(value) if is_list else value
         values[each.name] = repr(shown if each.name != "protocol" else str(value))
     if isinstance(problem.current, CurrentSites):
         values["current"] = repr(problem.current.document())

@@ -23,10 +23,6 @@ from placement.errors import InputError, located
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.evaluation.moves import Moves
-    from placement.plan import Plan
-    from placement.problem import Problem
-
 _ALL = -1
 """Of ``--moves``: no number was given."""
 
@@ -63,8 +59,16 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load, solve every row, print."""
-    from placement.analysis.next_replica import counted, next_replicas
+    from placement.analysis.next_replica import (
+        counted,
+        move_counts,
+        next_replicas,
+        without_rules,
+    )
     from placement.databases.present import read_running
+    from placement.evaluation.moves import CurrentSites
+    from placement.problem import describe
+    from placement.text import escape, wrap
 
     check_table_targets(args)
     moves = read_moves(args)
@@ -74,51 +78,29 @@ def run(args: argparse.Namespace) -> int:
         )
     instance = instance_from(args)
     plan = read_running(instance, args.today)
-    question = counted(_lifted(plan.problem, args))
-    if args.moves is not None:
-        return _moves(plan, question.replace(instance=instance), moves, args)
+    problem = plan.problem
+    if args.lift is not None:
+        try:
+            problem = without_rules(problem, [part.strip() for part in args.lift.split(",")])
+        except InputError as error:
+            raise InputError(
+                "no such rule", field="--lift", value=error.value, expected=error.expected
+            ) from None
+    question = counted(problem)
     with located(args.today):
-        table = next_replicas(plan.replace(problem=question), instance)
-    attrs = {str(name): value for name, value in table.attrs.items()}
-    text = f"{_text(table)}\n{_question(question)}"
-    show_table(table, args, document={**attrs, "rows": records(table)}, text=text)
-    return exit_code_of(table["status"])
-
-
-def _lifted(problem: Problem, args: argparse.Namespace) -> Problem:
-    """Return the question of the plan without the rules that ``--lift`` names."""
-    from placement.analysis.next_replica import without_rules
-
-    if args.lift is None:
-        return problem
-    try:
-        return without_rules(problem, [part.strip() for part in args.lift.split(",")])
-    except InputError as error:
-        raise InputError(
-            "no such rule", field="--lift", value=error.value, expected=error.expected
-        ) from None
-
-
-def _question(problem: Problem) -> str:
-    """Return the question that holds for every row, in words."""
-    from placement.problem import describe
-    from placement.text import escape, wrap
-
-    return wrap(f"question of every row: {escape(describe(problem))}")
-
-
-def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Namespace) -> int:
-    """Print the gains of the best plans with 0, 1, 2, … changes."""
-    from placement.analysis.next_replica import move_counts
-    from placement.evaluation.moves import CurrentSites
-
-    with located(args.today):
-        current = CurrentSites(plan.leader or "", plan.voters, plan.replicas)
-        moves = question.moves if moves is None else moves
-        problem = question.replace(current=current, moves=moves)
-        table = move_counts(problem, None if args.moves == _ALL else args.moves)
-    text = f"{_moves_text(table)}\n{_question(question.replace(current=None, moves=None))}"
-    show_table(table, args, document={"rows": records(table)}, text=text)
+        if args.moves is None:
+            table = next_replicas(plan.replace(problem=question), instance)
+            text, more = _text(table), {str(name): value for name, value in table.attrs.items()}
+        else:
+            question = question.replace(instance=instance)
+            current = CurrentSites(plan.leader or "", plan.voters, plan.replicas)
+            moves = question.moves if moves is None else moves
+            moving = question.replace(current=current, moves=moves)
+            table = move_counts(moving, None if args.moves == _ALL else args.moves)
+            question = question.replace(current=None, moves=None)
+            text, more = _moves_text(table), {}
+    said = wrap(f"question of every row: {escape(describe(question))}")
+    show_table(table, args, document={**more, "rows": records(table)}, text=f"{text}\n{said}")
     return exit_code_of(table["status"])
 
 

@@ -91,17 +91,6 @@ def _check_today(plan: str, asked: Question, problem: Problem) -> None:
     warnings.warn(f"{plan}: {words}", PlacementWarning, stacklevel=3)
 
 
-def _seen_from(path: str, asked: Question) -> Question:
-    """Return the question as a file elsewhere holds it: files are looked for beside that file."""
-    folder = Path(path).parent
-    files: dict[str, Any] = {
-        key.name: os.path.relpath(value, folder)
-        for key, value in asked.given()
-        if key.file and Path(value).exists()
-    }
-    return dataclasses.replace(asked, **files)
-
-
 def run(args: argparse.Namespace) -> int:
     """Print the file or the schema."""
     if args.schema:
@@ -112,12 +101,17 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     asked = _of_plan(args) if args.instance.lower().endswith(".json") else None
     asked = dataclasses.replace(asked or question_of(args), source="", lines={})
-    text = toml_text(asked if args.output is None else _seen_from(args.output, asked))
     if args.output is None:
-        print(text, end="")
+        print(toml_text(asked), end="")
     else:
         from placement.io.formats.files import write_file
 
+        files: dict[str, Any] = {  # which are looked for beside the file
+            key.name: os.path.relpath(value, Path(args.output).parent)
+            for key, value in asked.given()
+            if key.file and Path(value).exists()
+        }
+        text = toml_text(dataclasses.replace(asked, **files))
         write_file(args.output, text.encode("utf-8"), force=args.force)
         print(f"Written to {args.output}")
     return exits.FOUND
