@@ -360,34 +360,9 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     most
         Most clients to list, by demand; sites are all listed.
     """
-    from placement.model.instance_facts import instance_facts  # loads NumPy
-
-    sections = [
-        facts(instance_facts(instance)),
-        section("Sites", _sites_text(instance)),
-        section("Clients by demand", _demand_text(instance, most)),
-        section("Operations", _mix(instance)),
-    ]
-    sections.extend(sentences("Where the numbers come from", instance.provenance))
-    return "\n\n".join(sections)
-
-
-def _sites_text(instance: Instance) -> str:
-    levels = list(instance.domains)[:_MOST_LEVELS]
-    hidden = len(instance.domains) - len(levels)
-    body = table(
-        ["site", *levels],
-        [
-            [site, *(instance.domains[level][s] or "–" for level in levels)]
-            for s, site in enumerate(instance.sites)
-        ],
-        indent="  ",
-    )
-    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
-
-
-def _demand_text(instance: Instance, most: int) -> str:
     import numpy as np
+
+    from placement.model.instance_facts import instance_facts  # loads NumPy
 
     issued = instance.counts.sum(axis=(0, 2))
     order = np.argsort(-issued, kind="stable")
@@ -412,7 +387,28 @@ def _demand_text(instance: Instance, most: int) -> str:
         indent="  ",
     )
     rest = len(order) - most
-    return body + (f"\n  … and {rest} more" if rest > 0 else "")
+    sections = [
+        facts(instance_facts(instance)),
+        section("Sites", _sites_text(instance)),
+        section("Clients by demand", (body + (f"\n  … and {rest} more" if rest > 0 else ""))),
+        section("Operations", _mix(instance)),
+    ]
+    sections.extend(sentences("Where the numbers come from", instance.provenance))
+    return "\n\n".join(sections)
+
+
+def _sites_text(instance: Instance) -> str:
+    levels = list(instance.domains)[:_MOST_LEVELS]
+    hidden = len(instance.domains) - len(levels)
+    body = table(
+        ["site", *levels],
+        [
+            [site, *(instance.domains[level][s] or "–" for level in levels)]
+            for s, site in enumerate(instance.sites)
+        ],
+        indent="  ",
+    )
+    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
 
 
 def _mix(instance: Instance) -> str:

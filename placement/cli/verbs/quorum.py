@@ -21,7 +21,7 @@ from placement.support.entry_points import Group
 from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
-    from placement.quorumstore import Goal, QuorumPlan, QuorumProblem
+    from placement.quorumstore import QuorumPlan, QuorumProblem
     from placement.quorumstore.problem import CountArray
     from placement.support.checks import FloatArray
 
@@ -381,8 +381,26 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
                 expected="no --reads, --writes, --own-demand, --envelope, --compare",
             )  # fmt: skip
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
-    from placement.quorumstore import LossScope, Redirect, StoreRules
+    from placement.quorumstore import Goal, LossScope, Redirect, StoreRules, Target
 
+    target = Target(args.target or "threshold")
+    read_weight = write_weight = 1.0
+    if args.weighted is not None:
+        if args.target is not None:
+            raise InputError(
+                "two goals were given", field="--weighted", value=args.weighted,
+                expected="no --target",
+            )  # fmt: skip
+        target = Target.WEIGHTED
+        read_weight, write_weight = args.weighted
+    normal_weight, worst_weight = 0.0, 1.0
+    if args.mix is not None:
+        if args.normal:
+            raise InputError(
+                "--mix needs losses, and --normal has none", field="--mix", value=args.mix,
+                expected="--worst, or no --mix",
+            )  # fmt: skip
+        normal_weight, worst_weight = args.mix
     return QuorumProblem(
         rtt,
         demand["reads"],
@@ -402,7 +420,15 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
             loss=LossScope.REGION if args.lose_region else LossScope.SITE,
             distinct_regions=args.distinct_regions,
         ),
-        goal=_goal(args),
+        goal=Goal(
+            target,
+            read_weight=read_weight,
+            write_weight=write_weight,
+            normal_weight=normal_weight,
+            worst_weight=worst_weight,
+            read_bound=args.read_limit,
+            write_bound=args.write_limit,
+        ),
     )
 
 
@@ -470,35 +496,3 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
             )  # fmt: skip
         counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
     return counts
-
-
-def _goal(args: argparse.Namespace) -> Goal:
-    from placement.quorumstore import Goal, Target
-
-    target = Target(args.target or "threshold")
-    read_weight = write_weight = 1.0
-    if args.weighted is not None:
-        if args.target is not None:
-            raise InputError(
-                "two goals were given", field="--weighted", value=args.weighted,
-                expected="no --target",
-            )  # fmt: skip
-        target = Target.WEIGHTED
-        read_weight, write_weight = args.weighted
-    normal_weight, worst_weight = 0.0, 1.0
-    if args.mix is not None:
-        if args.normal:
-            raise InputError(
-                "--mix needs losses, and --normal has none", field="--mix", value=args.mix,
-                expected="--worst, or no --mix",
-            )  # fmt: skip
-        normal_weight, worst_weight = args.mix
-    return Goal(
-        target,
-        read_weight=read_weight,
-        write_weight=write_weight,
-        normal_weight=normal_weight,
-        worst_weight=worst_weight,
-        read_bound=args.read_limit,
-        write_bound=args.write_limit,
-    )

@@ -113,7 +113,26 @@ def _take_keyspaces(text: str, source: str, scylla: bool, keyspaces: dict[str, _
             keyspaces.pop(name, None)
             stream.skip_statement()
             continue
-        found = _options_of(stream, scylla, before)
+        found = _Keyspace("", {}, dict(before.others) if before else {})
+        stream.expect("WITH")
+        while stream.next is not None:
+            option = stream.name("an option of a keyspace").lower()
+            stream.expect("=")
+            if option == "replication":
+                found.replication = _table(stream, scylla)
+            elif option not in _OTHERS:
+                known = "one of replication, " + ", ".join(_OTHERS)
+                raise stream.refuse("unknown option of a keyspace", option, known)
+            elif stream.next is not None and stream.next.value == "{":
+                words = {key: _bare(str(value)) for key, value in _table(stream, False).items()}
+                inner = ", ".join(f"{sql_string(key)}: {value}" for key, value in words.items())
+                found.others[option] = "{" + inner + "}"
+            else:
+                found.others[option] = _bare(stream.take("a value").value.lower())
+            if not stream.accept("AND"):
+                if stream.next is not None:
+                    stream.expect(";")
+                break
         found.source = where
         if not found.replication and before is None:
             raise InputError("no replication", source=where, value=name, expected="replication =")
@@ -121,31 +140,6 @@ def _take_keyspaces(text: str, source: str, scylla: bool, keyspaces: dict[str, _
             found.replication = {**before.replication, **found.replication}
         if not (only_new and before):
             keyspaces[name] = found
-
-
-def _options_of(stream: TokenStream, scylla: bool, before: _Keyspace | None) -> _Keyspace:
-    """Return the options of a statement; others than the replication stay as they were."""
-    found = _Keyspace("", {}, dict(before.others) if before else {})
-    stream.expect("WITH")
-    while stream.next is not None:
-        option = stream.name("an option of a keyspace").lower()
-        stream.expect("=")
-        if option == "replication":
-            found.replication = _table(stream, scylla)
-        elif option not in _OTHERS:
-            known = "one of replication, " + ", ".join(_OTHERS)
-            raise stream.refuse("unknown option of a keyspace", option, known)
-        elif stream.next is not None and stream.next.value == "{":
-            words = {key: _bare(str(value)) for key, value in _table(stream, False).items()}
-            inner = ", ".join(f"{sql_string(key)}: {value}" for key, value in words.items())
-            found.others[option] = "{" + inner + "}"
-        else:
-            found.others[option] = _bare(stream.take("a value").value.lower())
-        if not stream.accept("AND"):
-            if stream.next is not None:
-                stream.expect(";")
-            break
-    return found
 
 
 def _bare(value: str) -> str:

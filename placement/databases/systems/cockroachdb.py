@@ -244,15 +244,18 @@ def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: s
 # --- rules of the server ---------------------------------------------------------------------
 
 
-def _rules(zone: _Zone, labels: Labels) -> Findings:
-    """Return the rules of the server that a zone configuration breaks.
+# --- roles -----------------------------------------------------------------------------------
 
-    The parser does not check them; the server refuses the statement, or never meets it.
-    """
-    found = Findings()
+
+def _read(texts: Texts, request: Request) -> Reading:
+    zones = [zone for source, text in texts for zone in _zones_of(text, source)]
+    zone = _effective_zone(zones, request.name, request.text("table"), texts[0][0])
+    key, subject = request.text("locality_key"), str(zone.target)
+    labels = Labels(zone.source, subject, key, request.localities, bare=True)
+    findings = Findings()
 
     def wrong(rule: str, evidence: str, remedy: str) -> None:
-        found.error(rule, f"{zone.target}: {evidence}", remedy)
+        findings.error(rule, f"{zone.target}: {evidence}", remedy)
 
     replicas, voters = zone.number("num_replicas"), zone.number("num_voters")
     if replicas is not None and (replicas < 1 or (replicas == 2 and not voters)):
@@ -289,18 +292,6 @@ def _rules(zone: _Zone, labels: Labels) -> Findings:
     needed = "constraints" if voters is None else "voter_constraints"
     if zone.flow("lease_preferences") is not None and zone.flow(needed) is None:
         wrong("leases-need-constraints", f"lease_preferences without {needed}", f"set {needed}")
-    return found
-
-
-# --- roles -----------------------------------------------------------------------------------
-
-
-def _read(texts: Texts, request: Request) -> Reading:
-    zones = [zone for source, text in texts for zone in _zones_of(text, source)]
-    zone = _effective_zone(zones, request.name, request.text("table"), texts[0][0])
-    key, subject = request.text("locality_key"), str(zone.target)
-    labels = Labels(zone.source, subject, key, request.localities, bare=True)
-    findings = _rules(zone, labels)
     deployment = _roles(zone, labels, findings)
     findings += labels.findings()
     if str(zone.values.get("global_reads")).upper() == "TRUE":
