@@ -1,8 +1,7 @@
 """Explorer: a local web application that answers each change of a question with a proven plan.
 
 question.py    JSON of the browser -> Problem, its command line and its Python lines
-answers.py     a plan as JSON and as pieces of the page
-jobs.py        the kinds of jobs
+jobs.py        the kinds of jobs, and their answers: a plan as JSON and as pieces of the page
 worker.py      a process that runs one job at a time, and can be interrupted
 server.py      the web application: token, Host, Origin, sizes, and the order of jobs
 page.py        the page

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from placement.analysis.pareto_frontier import changes_in_words, pareto
+from placement.analysis.sensitivity import next_best_plans
+from placement.analysis.sweep import sweep
 from placement.databases.deployment import deployment_of_plan
 from placement.databases.localities import Localities, load_localities, plain_names
 from placement.databases.system import load_system, write_deployment
-from placement.errors import InputError
-from placement.explore.answers import answer_document, compared, curve, difference, front, tail, why
+from placement.errors import InputError, PlacementError, UnsupportedError
+from placement.evaluation.losses import score_after
 from placement.explore.question import (
     PageQuestion,
     asked_question,
@@ -23,16 +27,480 @@ from placement.explore.question import (
     read_question,
 )
 from placement.io.formats.document import Document, encode_json
-from placement.io.plan_file import plan_document
+from placement.io.plan_file import outcome_document, plan_document
+from placement.measures import read_limit
+from placement.measures.question import amount, value_of_plan
 from placement.methods.options import Progress
-from placement.methods.registry import solve
+from placement.methods.registry import prove, solve
+from placement.model.configuration import Configuration
 from placement.model.instance import Instance
-from placement.plan import Plan
+from placement.plan import Plan, evaluate
+from placement.problem import Problem, describe
 from placement.question import Question, question_from
 from placement.report import report_html
-from placement.report.map.svg_map import Ground, ground_of
-from placement.report.plan_page import clients_table
+from placement.report.charts.html_tables import (
+    TableRow,
+    data_table,
+    duration,
+    facts,
+    milliseconds,
+    reasons,
+    value_table,
+)
+from placement.report.charts.markup import Child, Markup, join, tag
+from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
+from placement.report.map.svg_map import Ground, ground_of, map_view, sites_table, svg_map
+from placement.report.plan_page import STATUS_WORDS, clients_table, plan_figures
 from placement.support.checks import elements, number, text
+from placement.support.status import Status
+from placement.text.plans import failures_table, replicas_table
+
+_HEAVIEST = 12
+
+
+def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[str, object]:
+    """Return a plan for the browser.
+
+    Parameters
+    ----------
+    question
+        That of the plan.
+    plan
+        Any plan.
+    ground
+        Of the map.
+
+    Returns
+    -------
+    dict
+        The keys of :func:`placement.io.plan_file.outcome_document`; ``badge`` and
+        ``asked``, the status and the question in words; ``currency``; ``shares`` of the operations;
+        ``limits``, one row for each limit of the question; ``after``, the same keys after the loss
+        of ``question.lost``, None without a loss or if the service stops; and ``html``, the layers
+        of the map and the panels ``facts``, ``table`` and ``clients``.
+    """
+    prices = plan.problem.instance.prices
+    shown, after = plan, None
+    if question.lost and plan.found:
+        after = after_loss(plan, question.lost)
+        shown = plan if after is None else after
+    view = map_view(plan.problem.instance, shown, ground)
+    panels: dict[str, str] = {"facts": _facts(question, plan, after), "clients": "", "table": ""}
+    if plan.found:
+        table = sites_table(shown, view, 0, lost=question.lost, before=plan, sortable=False)
+        panels |= {"clients": _clients(shown), "table": table}
+    rows: list[dict[str, object]] = []
+    for limit in map(read_limit, question.asked.keep):
+        measure, found = limit.measure, value_of_plan(plan, limit.measure)
+        scale = 100 if measure.share else 1
+        rows.append({
+            "measure": str(measure), "sign": ">=" if measure.share else "<=",
+            "bound": scale * limit.bound,
+            "unit": "%" if measure.share else measure.unit,
+            "value": scale * found if math.isfinite(found) else None,
+            "words": amount(plan.problem, measure, found) if plan.found else "no plan",
+        })  # fmt: skip
+    return {
+        **outcome_document(plan),
+        "badge": STATUS_WORDS[plan.status],
+        "asked": f"{describe(plan.problem)} · search {duration(plan.seconds)}",
+        "currency": None if prices is None else prices.currency,
+        "shares": operation_shares(plan.problem.instance),
+        "limits": rows,
+        "after": None if after is None else outcome_document(after),
+        "html": {"map": view.layers, **panels},
+    }
+
+
+def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
+    """Return the surviving part of a plan after a loss, under the best surviving leader.
+
+    Parameters
+    ----------
+    plan
+        With a configuration.
+    lost
+        Names of sites.
+
+    Returns
+    -------
+    Plan or None
+        Replicas and voters that survive, evaluated with the quorum of the plan; None where the
+        service stops.
+
+    Raises
+    ------
+    InputError
+        For an unknown site, and where operations have waits or voters are witnesses.
+    """
+    problem, configuration = plan.problem, plan.configuration
+    assert configuration is not None
+    if problem.needs_roles:
+        words = "losses are not computed for operations with waits, nor with witnesses"
+        expected = "no lost site, or a protocol such as raft and no witnesses"
+        raise InputError(words, field="lost", value=", ".join(lost), expected=expected)
+    gone = set(problem.instance.site_indices(lost, "lost").tolist())
+    scores = score_after(problem, configuration, gone)
+    if not scores:
+        return None
+    voters = [v for v in configuration.voters if v not in gone]
+    replicas = [r for r in configuration.replicas if r not in gone]
+    rest = Problem(
+        problem.instance,
+        replicas=len(replicas),
+        voters=len(voters),
+        quorum=problem.rules.quorum,
+        decay=problem.decay,
+    )
+    return evaluate(rest, Configuration.of(min(scores, key=scores.__getitem__), voters, replicas))
+
+
+def _facts(question: PageQuestion, plan: Plan, after: Plan | None) -> str:
+    """Return the row of figures at the top."""
+    if not plan.found:
+        return join(reasons("Why", plan.reasons) or tag("p", None, "Nothing was found in time."))
+    problem, rows = plan.problem, plan_figures(plan)
+    rows.insert(-2, ("99th percentile", "…", f"RTTs with a spread of {question.spread:g}"))
+    voting = len(plan.voters) - len(plan.witnesses)
+    rows[-1] = (*rows[-1][:2], f"{rows[-1][2]}; {voting} of {len(plan.replicas)} vote")
+    prices = problem.instance.prices
+    if prices is not None:
+        rows.append(("Bill", f"{plan.cost:,.2f} {prices.currency}", "per month"))
+    if question.lost:
+        what = ", ".join(question.lost)
+        if after is None:
+            rows.append((f"Loss of {what}", "service stops", "no quorum of voters is left"))
+        else:
+            more = f"+{milliseconds(after.mean_latency - plan.mean_latency)}"
+            took = "leads on" if after.leader == plan.leader else "takes over"
+            said = f"{after.leader} {took}, {more}"
+            rows.append((f"Loss of {what}", milliseconds(after.mean_latency), said))
+    return join([facts(rows), reasons("Notes", plan.notes)])
+
+
+@dataclass(frozen=True)
+class _Sites:
+    """Leader, voters and replicas of a plan that the browser shows."""
+
+    leader: str | None
+    voters: tuple[str, ...]
+    replicas: tuple[str, ...]
+
+
+def difference(before: Document, plan: Plan) -> str:
+    """Return what a plan changes against the answer shown before it; nothing without either."""
+    latency, money = (before.number(key, math.nan) for key in ("mean_latency_ms", "cost"))
+    if not plan.found or math.isnan(latency):
+        return ""
+    parts = []
+    if abs(slower := plan.mean_latency - latency) >= 0.005:
+        parts.append(f"{slower:+.2f} ms")
+    prices = plan.problem.instance.prices
+    if prices is not None and abs(more := plan.cost - money) >= 0.005:
+        parts.append(f"{more:+,.2f} {prices.currency}")
+    leader = before.text("leader") if before.has("leader") else None
+    known = _Sites(leader, before.names("voters"), before.names("replicas"))
+    words = changes_in_words(known, plan)
+    if not parts and not words:
+        return "The plan did not change."
+    said = ", ".join(parts) or "same latency"
+    return f"Against the plan before: {said}{': ' * bool(words)}{words}".replace("-", "−")
+
+
+def operation_shares(instance: Instance) -> dict[str, float]:
+    """Return the share of each operation, by name."""
+    issued = instance.counts.sum(axis=(0, 1))
+    shares = issued / max(issued.sum(), 1.0)
+    return {one.name: float(n) for one, n in zip(instance.operations, shares, strict=True)}
+
+
+def _clients(plan: Plan) -> str:
+    """Return the latency of the heaviest clients."""
+    heaviest = sorted(plan.client_rows, key=lambda row: -row.operations)[:_HEAVIEST]
+    rows = [Bar(row.client, row.latency, milliseconds(row.latency)) for row in heaviest]
+    return bars(rows, caption=f"Mean latency of the {len(rows)} heaviest clients")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCost:
+    """Rule of the question, and the plan without it.
+
+    Attributes
+    ----------
+    rule
+        In words: "Tokyo is forbidden".
+    plan
+        Optimal plan without the rule (for :func:`price_of_site`: with the site).
+    gain_ms
+        Milliseconds by which the objective is lower without the rule, >= 0; infinite where there
+        is no plan with it. Money that counts is part of it, in milliseconds per operation.
+    """
+
+    rule: str
+    plan: Plan
+    gain_ms: float
+
+
+def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield each rule of a problem in words, with the changes that take it away."""
+    fields = (
+        ("forbidden", "{} is forbidden"),
+        ("pinned", "{} must hold a replica"),
+        ("pinned_voters", "{} must vote"),
+        ("non_voters", "{} must not vote"),
+    )
+    for field, words in fields:
+        names: tuple[str, ...] = tuple(getattr(problem, field))
+        for name in names:
+            yield words.format(name), {field: [other for other in names if other != name]}
+    if problem.leader is not None:
+        yield f"{problem.leader} must lead", {"leader": None}
+    if problem.leaders is not None:
+        yield f"{len(problem.leaders)} leader candidates", {"leaders": None}
+    if problem.survive is not None:
+        yield f"survive the loss of any one {problem.survive}", {"survive": None}
+    if problem.budget is not None:
+        yield f"budget {problem.budget:g}", {"budget": None}
+    if problem.moves is not None:
+        yield "prices and limits of moves", {"moves": None}
+    for rule in problem.diversity:
+        rest = [other for other in problem.diversity if other is not rule]
+        yield f"a diversity rule of the level {rule.level}", {"diversity": rest}
+
+
+def _changed(plan: Plan, words: str, changes: Mapping[str, object]) -> RuleCost | None:
+    """Return the proven plan of a changed problem; None where no method takes it or has a plan."""
+    try:
+        other = prove(plan.problem.replace(**changes))
+    except (InputError, UnsupportedError):
+        return None
+    gain = _worth(plan) - _worth(other) if plan.found else float("inf")
+    return RuleCost(words, other, gain) if other.found else None
+
+
+def rule_costs(plan: Plan) -> tuple[RuleCost, ...]:
+    """Return the cost in ms of each rule of a plan's problem, the most expensive first.
+
+    Parameters
+    ----------
+    plan
+        Optimal, or the proof that there is none.
+
+    Notes
+    -----
+    One solve per rule. Rules that a method cannot take without are left out.
+    """
+    tried = (_changed(plan, words, changes) for words, changes in rules_of(plan.problem))
+    found = [dataclasses.replace(one, gain_ms=max(0.0, one.gain_ms)) for one in tried if one]
+    return tuple(sorted(found, key=lambda one: -one.gain_ms))
+
+
+def price_of_site(plan: Plan, site: str) -> RuleCost | None:
+    """Return the best plan with a replica at a site that an optimal plan leaves out.
+
+    Its `gain_ms` is negative or 0: the latency that the site costs, or 0 for an equally good plan.
+    None where the site is in the plan, is forbidden, or no plan has it.
+    """
+    if not plan.found or site in plan.replicas or site in plan.problem.forbidden:
+        return None
+    found = _changed(plan, f"with {site}", {"pinned": (*plan.problem.pinned, site)})
+    return None if found is None else dataclasses.replace(found, gain_ms=min(0.0, found.gain_ms))
+
+
+def _worth(plan: Plan) -> float:
+    """Return the objective in ms, money that counts included."""
+    return plan.problem.objective.in_ms(plan.problem, plan.objective)
+
+
+_MOST_SIZES = 15
+_MOST_CLIENTS = 20
+
+
+def tail(question: PageQuestion, plan: Plan) -> dict[str, object]:
+    """Return the 99th percentile of a plan: ``ms``, None beyond the horizon, and ``words``.
+
+    Raises
+    ------
+    InputError
+        Where operations have waits, or nothing was found.
+    """
+    if plan.configuration is None:
+        raise InputError("there is no plan to evaluate", field="plan", value=plan.status.value)
+    value = question.tail(99).value(plan.problem, plan.configuration)
+    known = math.isfinite(value)
+    return {
+        "ms": value if known else None,
+        "words": milliseconds(value) if known else "beyond the horizon",
+    }
+
+
+def why(plan: Plan, site: str | None) -> dict[str, object]:
+    """Return the runner-up, the cost of each rule, and the losses of single sites.
+
+    Parameters
+    ----------
+    plan
+        Any plan.
+    site
+        Site that the user selected.
+    """
+    if plan.status is not Status.OPTIMAL:
+        words = "No plan is proven, so nothing is known about the next one."
+        return {"html": join([tag("p", None, words), _losses(plan)])}
+    try:
+        content = _beside(plan, site)
+    except PlacementError as error:
+        content = [tag("p", {"class": "note"}, str(error))]
+    return {"html": join([*content, _losses(plan)])}
+
+
+def _beside(plan: Plan, site: str | None) -> list[Child]:
+    """Return the sentences about plans beside the optimum."""
+    found: list[Child] = []
+    if site is not None and site in plan.problem.instance.sites:
+        cost = price_of_site(plan, site)
+        if cost is not None:
+            words = f"A replica in {site} would cost {-cost.gain_ms:.2f} ms per operation"
+            found.append(tag("p", None, f"{words}: {changes_in_words(plan, cost.plan)}."))
+        elif site in plan.problem.forbidden:
+            found.append(tag("p", None, f"{site} is forbidden; see below what this rule costs."))
+        elif site in plan.replicas:
+            found.append(tag("p", None, f"{site} holds a replica."))
+        else:
+            found.append(tag("p", None, f"No plan that obeys the rules has a replica in {site}."))
+    runner_up = next_best_plans(plan, 1)
+    if runner_up:
+        more = runner_up[0].objective - plan.objective
+        slower = plan.problem.objective.in_ms(plan.problem, more)
+        changes = changes_in_words(plan, runner_up[0]) or "other voters"
+        found.append(tag("p", None, f"Runner-up (+{slower:.3f} ms): {changes}."))
+    rows: list[TableRow] = [
+        {"Rule": one.rule, "Better by, ms": one.gain_ms,
+         "Plan then": changes_in_words(plan, one.plan) or "the same plan"}
+        for one in rule_costs(plan)
+    ]  # fmt: skip
+    return [*found, data_table("Without one rule", rows, sortable=False) if rows else None]
+
+
+def _losses(plan: Plan) -> Markup | None:
+    """Return the table of the losses of single sites with the leader that takes over."""
+    if not (plan.found and plan.tells_losses):
+        return None
+    return value_table(failures_table(plan.failures), sortable=False)
+
+
+def curve(problem: Problem) -> dict[str, object]:
+    """Return the values over the number of replicas, around the number of a problem."""
+    low = max(1, problem.rules.voters, len(problem.pinned))
+    middle = problem.rules.replicas_max
+    first = max(low, min(middle - _MOST_SIZES // 2, len(problem.instance.sites) - _MOST_SIZES))
+    sizes = range(first, min(first + _MOST_SIZES, len(problem.instance.sites) + 1))
+    rows = sweep(problem, replicas=sizes).to_dict("records")
+    found = [row for row in rows if math.isfinite(row["value"])]
+    aim = problem.objective.headline(problem) or "mean latency"
+    chart = lines(
+        [Series(aim, tuple((float(row["replicas"]), float(row["value"])) for row in found))],
+        caption=f"The {aim} over the number of replicas",
+        x_label="replicas",
+        y_label=problem.objective.unit(problem),
+    )
+    points = [
+        {"question": {"replicas": int(row["replicas"])}, "words": f"{row['replicas']} replicas"}
+        for row in found
+    ]
+    return {"html": chart, "points": points}
+
+
+def front(problem: Problem) -> dict[str, object]:
+    """Return the frontier of latency and cost, with at most as many replicas as a problem."""
+    table = pareto(problem, replicas=range(problem.rules.voters, problem.rules.replicas_max + 1))
+    rows = table.to_dict("records")
+    currency = table.attrs["currency"]
+    name = f"{len(rows)} plans that no other plan beats in both"
+    chart = lines(
+        [Series(name, tuple((float(row["cost"]), float(row["value"])) for row in rows))],
+        caption="Cost against latency",
+        x_label=f"{currency} per month",
+        y_label="ms",
+    )
+    points = [
+        {
+            "question": {"replicas": int(row["replicas"])},
+            "limit": f"cost <= {float(row['cost'])!r}",
+            "words": f"{row['value']:.1f} ms for {row['cost']:,.2f} {currency}",
+        }
+        for row in rows
+    ]
+    sentences = None if table.attrs["complete"] else tag("p", None, "Some points are not proven.")
+    return {"html": join([chart, sentences]), "points": points}
+
+
+def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dict[str, object]:
+    """Return two plans side by side: figures, clients, and a map for each.
+
+    Parameters
+    ----------
+    plans, names
+        Two plans, and what the user calls them.
+    ground
+        Of the maps.
+    """
+    first, second = plans
+    if not (first.found and second.found):
+        return {"html": tag("p", None, "One of the questions has no plan."), "differs": [[], []]}
+    table = data_table(f"{names[0]} and {names[1]}", _figures(plans, names), sortable=False)
+    changes = changes_in_words(first, second) or "the same sites, voters and leader"
+    maps = [
+        tag("figure", None, tag("figcaption", None, f"{name}: leader {plan.leader or 'none'}"),
+            tag("div", {"class": "map-box"},
+                svg_map(map_view(plan.problem.instance, plan, ground, f"map-{k}"),
+                        caption=f"Map of plan {name}")))
+        for k, (plan, name) in enumerate(zip(plans, names, strict=True))
+    ]  # fmt: skip
+    return {
+        "html": join([table, tag("p", None, f"From {names[0]} to {names[1]}: {changes}."),
+                      tag("div", {"class": "pair"}, maps), _dumbbell(plans, names)]),
+        "differs": [_only(first, second), _only(second, first)],
+    }  # fmt: skip
+
+
+def _figures(plans: Sequence[Plan], names: Sequence[str]) -> list[TableRow]:
+    each = []
+    for plan in plans:
+        prices = plan.problem.instance.prices
+        figures = {name: value for name, value, _ in plan_figures(plan)}
+        if prices is not None:
+            figures["Bill per month"] = f"{plan.cost:,.2f} {prices.currency}"
+        figures["Quorum wait"] = milliseconds(plan.quorum_wait)
+        sites = {"Voters": ", ".join(plan.voters), "Replicas": ", ".join(plan.replicas)}
+        each.append({**figures, **sites, "Status": plan.status.value})
+    rows = dict.fromkeys((*each[0], *each[1]))
+    return [
+        {"": row, **{name: one.get(row, "–") for name, one in zip(names, each, strict=True)}}
+        for row in rows
+    ]
+
+
+def _dumbbell(plans: Sequence[Plan], names: Sequence[str]) -> Markup:
+    """Return the latencies of the heaviest clients under both plans."""
+    first = sorted(plans[0].client_rows, key=lambda row: -row.operations)[:_MOST_CLIENTS]
+    other = {row.client: row.latency for row in plans[1].client_rows}
+    rows = [
+        Dots(
+            row.client,
+            ((row.latency, "naive", names[0]), (other.get(row.client, math.nan), "plan", names[1])),
+        )
+        for row in first
+    ]
+    return dots(rows, caption=f"The {len(rows)} heaviest clients", unit="ms")
+
+
+def _only(plan: Plan, other: Plan) -> list[int]:
+    """Return the sites whose roles differ between two plans."""
+    roles = {row[:2] for row in replicas_table(plan).rows}
+    theirs = {row[:2] for row in replicas_table(other).rows}
+    return [plan.problem.instance.sites.index(str(site)) for site, _ in sorted(roles - theirs)]
+
 
 # --- files of a plan, made in memory ------------------------------------------------------------
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from placement.databases.system import available
-from placement.explore.answers import operation_shares
-from placement.explore.jobs import Explorer
+from placement.explore.jobs import Explorer, operation_shares
 from placement.explore.question import DEFAULT_SPREAD
 from placement.model.instance import Instance
 from placement.report.charts.markup import Child, Markup, json_script, tag

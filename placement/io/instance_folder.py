@@ -34,6 +34,7 @@ from placement.errors import (
     located,
     refused,
 )
+from placement.io.demand_tables import order_intervals
 from placement.io.feeds.headers import coordinate_columns, read_header
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
@@ -49,7 +50,6 @@ from placement.io.formats.tables import (
     parquet_bytes,
     read_table,
 )
-from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
 from placement.io.problem_document import read_protocol, refuse_gone
 from placement.model.instance import SITE_LEVEL, Instance

@@ -16,7 +16,7 @@ any plan, under this demand, therefore differs by at most
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -115,8 +115,8 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
     found = MergedClients(merged, len(flat), bound, places_of)
     if len(heads) < len(flat):
         sentence = f"{found.note} (RTTs within {most:g} ms)."
-        merged = merged.replace(provenance=(*instance.provenance, sentence))
-    return MergedClients(merged, found.before, bound, found.groups)
+        found = replace(found, instance=merged.replace(provenance=(*instance.provenance, sentence)))
+    return found
 
 
 def _groups(rtt: FloatArray, labels: IntArray, weight: FloatArray, most: float) -> IntArray:

@@ -649,11 +649,15 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
         fields = {one.name: getattr(before, one.name) for one in dataclasses.fields(before)}
         if given.sites is None or given.transfer is None:
             lists.append(_PriceList(f"the instance {instance.name!r}", before.currency))
-    for name in ("written_gb", "interval_hours", "replication", "stored_gb"):
-        if getattr(given, name) is not None:
-            fields[name] = getattr(given, name)
-    for name in ("gb_per_op", "present"):
-        if getattr(given, name):
+    for name in (
+        "written_gb",
+        "interval_hours",
+        "replication",
+        "stored_gb",
+        "gb_per_op",
+        "present",
+    ):
+        if getattr(given, name) not in (None, {}, (), []):
             fields[name] = getattr(given, name)
     if isinstance(given.sites, SitePrices):
         lists.append(given.sites)
@@ -722,7 +726,14 @@ def _transfer_fields(
     sites = instance.sites
     if "continent" in instance.domains:
         table = table.by_continent(sites, instance.domains["continent"])
-    zones = _zone_names(instance, given.zones)
+    zones: tuple[str, ...] = sites  # the name of each site in the price list
+    if given.zones is not None:
+        labels = instance.labels(given.zones)
+        zones = tuple(label for label in labels if label is not None)
+        if len(zones) < len(sites):
+            words = f"site {sites[labels.index(None)]!r} has no {given.zones}"
+            expected = "a level at which every site has a domain"
+            raise InputError(words, field="zones", value=given.zones, expected=expected)
     count = len(sites)
     transfer = table.between(zones, zones, np.eye(count, dtype=bool))
     gb = gb_of_operations(Prices(np.zeros(1), gb_per_op=gb_per_op), instance.operations)  # type: ignore[arg-type]  # checked there
@@ -756,20 +767,6 @@ def _transfer_fields(
         "to_clients": to_clients,
         "from_clients": from_clients,
     }
-
-
-def _zone_names(instance: Instance, level: str | None) -> tuple[str, ...]:
-    """Return the name under which each site stands in a price list."""
-    if level is None:
-        return instance.sites
-    found = []
-    for site, label in zip(instance.sites, instance.labels(level), strict=True):
-        if label is None:
-            words = f"site {site!r} has no {level}"
-            expected = "a level at which every site has a domain"
-            raise InputError(words, field="zones", value=level, expected=expected)
-        found.append(label)
-    return tuple(found)
 
 
 def nearest_sites(instance: Instance) -> dict[str, str]:

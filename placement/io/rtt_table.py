@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -59,14 +59,8 @@ class RttTable:
         factor = number(factor, "scale", above=True)
         if factor == 1:
             return self
-        return RttTable(
-            self.source,
-            self.sources,
-            self.destinations,
-            self.values * factor,
-            self.intervals,
-            (*self.provenance, f"RTTs of {Path(self.source).name} were multiplied by {factor:g}."),
-        )
+        said = f"RTTs of {Path(self.source).name} were multiplied by {factor:g}."
+        return replace(self, values=self.values * factor, provenance=(*self.provenance, said))
 
     def missing(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of distinct names that have no RTT, in some interval or in all."""

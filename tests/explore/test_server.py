@@ -161,7 +161,7 @@ def test_limits_on_measures_are_those_of_python() -> None:
 
 def test_a_question_leaves_no_problem_behind() -> None:
     """Distributions are kept for the next question, values are not; p99 is that of Python."""
-    from placement.explore.answers import tail
+    from placement.explore.jobs import tail
     from placement.explore.question import read_question
 
     instance = small()

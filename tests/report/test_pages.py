@@ -20,8 +20,7 @@ from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
 from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
-from placement.report.map.projection import great_circle, project, scaled_places
-from placement.report.map.svg_map import WIDTH, map_view
+from placement.report.map.svg_map import WIDTH, great_circle, map_view, project, scaled_places
 from placement.report.page import PlanTable
 from placement.report.plan_page import latency_shares
 from placement.report.result_file import FORMAT, VERSION

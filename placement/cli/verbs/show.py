@@ -64,8 +64,7 @@ def _add_instance(verbs: Subparsers) -> None:
 def _run_instance(args: argparse.Namespace) -> int:
     """Print the instance or the plan."""
     if _is_plan(args.instance):
-        from placement.io.plan_file import load_any_plan, plan_document
-        from placement.io.quorum_plan_document import quorum_plan_document
+        from placement.io.plan_file import load_any_plan, plan_document, quorum_plan_document
         from placement.plan import Plan
         from placement.text.plans import quorum_plan_text
 

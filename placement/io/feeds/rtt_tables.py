@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from placement.errors import InputError, refused
+from placement.io.demand_tables import order_intervals
 from placement.io.feeds.blocks import TextTable
 from placement.io.feeds.headers import (
     Header,
@@ -33,7 +34,6 @@ from placement.io.feeds.quantity_text import clean_rtts, is_missing
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading, read_feed
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.tables import RTT, Table, check_unique, free_column
-from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import matrix_of
 from placement.io.rtt_table import Pair, PairTable, RttTable
 from placement.support.checks import FloatArray, IntArray

@@ -389,7 +389,8 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
     try:
         # Another kind of file may have taken the place of the one that was checked: without
         # O_NONBLOCK the opening of a pipe would wait for a writer.
-        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+        kind = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(source, os.O_RDONLY | kind)
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), source)
             content = file.read()
@@ -400,9 +401,6 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
     if len(content) > LARGEST_FILE:
         raise _too_large(source, len(content))
     return content
-
-
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def _check(found: os.stat_result, source: str) -> None:
