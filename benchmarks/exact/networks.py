@@ -64,14 +64,17 @@ def _strewn(
 ) -> tuple[FloatArray, FloatArray, np.random.Generator]:
     """RTTs from clients and between sites, strewn around the cities, and the draws that follow."""
     rng = np.random.default_rng([seed, sites, clients])
+    places = [_near_cities(count, rng) for count in (sites, clients)]
+    for each in places:
+        each[:, 1] = (each[:, 1] + 180) % 360 - 180
+    return *modelled_rtt(places[0], places[1], rng), rng
+
+
+def _near_cities(count: int, rng: np.random.Generator) -> FloatArray:
     cities = np.array([(city.lat, city.lon) for city in datasets.cities()])
-
-    def places(count: int) -> FloatArray:
-        near = cities[rng.integers(len(cities), size=count)] + rng.normal(0, 2, (count, 2))
-        longitude = (near[:, 1] + 180) % 360 - 180
-        return np.asarray(np.column_stack([near[:, 0].clip(-80, 80), longitude]))
-
-    return *modelled_rtt(places(sites), places(clients), rng), rng
+    near = cities[rng.integers(len(cities), size=count)] + rng.normal(0, 2, (count, 2))
+    near[:, 0] = near[:, 0].clip(-80, 80)
+    return np.asarray(near)
 
 
 def scattered(sites: int, clients: int, mix: str, seed: int) -> Instance:
@@ -141,9 +144,7 @@ def read_npz(path: Path) -> FloatArray:
 def _modelled(name: str, sites: int) -> Network:
     """Sites near the bundled cities; no pair is relayed, so that many triangles are violated."""
     rng = np.random.default_rng([1, sites])
-    cities = np.array([(city.lat, city.lon) for city in datasets.cities()])
-    places = cities[rng.integers(len(cities), size=sites)] + rng.normal(0, 2, (sites, 2))
-    places[:, 0] = places[:, 0].clip(-80, 80)
+    places = _near_cities(sites, rng)
     _, rtt = modelled_rtt(places, places[:1], rng, _ROUTES)
     np.fill_diagonal(rtt, 1.0)
     return Network(name, rtt)

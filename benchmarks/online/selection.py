@@ -611,7 +611,19 @@ def draw_figures(folder: Path) -> None:
         [_epochs(rows, *panel) for panel in _PANELS],
         columns=3,
     )
-    draw_load_step(read_json(CLOSED.path)["load step"], folder / "online-selection-load-step.png")
+    # median and p99 over time while generators join, without duplicates, for the first seed
+    step = read_json(CLOSED.path)["load step"]
+    drawn = [row for row in step if "p99 line" in row and "hedged" not in row["policy"]]
+    panels = []
+    for key, words in (("median", "median of reads, ms"), ("p99 line", "p99 of reads, ms")):
+        found = {row["policy"]: row[key][:-1] for row in drawn}  # the last bin is not full
+        course: dict[str, Any] = {
+            name: ([BIN_MS * place / 1000 for place in range(len(bins))], bins, {})
+            for name, bins in found.items()
+        }
+        axes = {"xlabel": "time, s", "ylabel": words, "ylim": (0, None)}
+        panels.append(Panel(course, axes, {"40 generators join": drawn[0]["joins_ms"] / 1000}))
+    save_panels(folder / "online-selection-load-step.png", panels)
 
 
 def _epochs(
@@ -630,32 +642,6 @@ def _epochs(
     axes = {"xscale": "log", "yscale": "log", "title": title, "ylim": (10, 2000),
             "xlabel": "T, ms", "ylabel": "p99 of reads, ms"}  # fmt: skip
     return Panel(lines, axes, bands=bands)
-
-
-def draw_load_step(rows: Rows, path: Path) -> None:
-    """Draw median and p99 of reads over time while 40 generators join, for the first seed.
-
-    Parameters
-    ----------
-    rows
-        Rows of the load step; those with a time line are drawn, without duplicates of reads.
-    path
-        Where the picture goes.
-    """
-    drawn = [row for row in rows if "p99 line" in row and "hedged" not in row["policy"]]
-
-    def panel(key: str, label: str) -> Panel:
-        lines: dict[str, Any] = {}
-        for row in drawn:
-            found = row[key][:-1]  # the last bin is not full
-            times = [BIN_MS * place / 1000 for place in range(len(found))]
-            lines[row["policy"]] = (times, found, {})
-        axes = {"xlabel": "time, s", "ylabel": label, "ylim": (0, None)}
-        return Panel(lines, axes, {"40 generators join": drawn[0]["joins_ms"] / 1000})
-
-    save_panels(
-        path, [panel("median", "median of reads, ms"), panel("p99 line", "p99 of reads, ms")]
-    )
 
 
 PUBLISHED = Experiments(

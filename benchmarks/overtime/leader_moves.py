@@ -41,8 +41,6 @@ OUTAGES = (0.0, 1.0, 5.0, 10.0, 30.0)
 HORIZONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 DECAYS = (1.0, 1.02, 1.1, 1.5, 2.0, np.inf)
 
-Paths = dict[str, IntArray]
-
 
 def scores_of(
     instance: Instance,
@@ -75,15 +73,6 @@ def scores_of(
     return np.concatenate(scores), np.concatenate(operations)
 
 
-def rule_paths(scores: FloatArray, price: FloatArray) -> dict[tuple[float, float], IntArray]:
-    """Leaders of intervals 2 … T by the rule, for every decay and horizon."""
-    return {
-        (tau, horizon): leader_path(scores, price, Hysteresis(horizon), Decay(tau))
-        for tau in DECAYS
-        for horizon in HORIZONS
-    }
-
-
 def follow_work(scores: FloatArray, price: FloatArray) -> IntArray:
     """Leaders of intervals 2 … T that follow the work function (Borodin, Linial, Saks 1992)."""
     values = work_function(scores[:, :-1], price)
@@ -107,7 +96,7 @@ def measured(scores: FloatArray, price: FloatArray, price_ms: float) -> dict[str
     damped = leader_path(scores, price, Hysteresis(np.inf), Decay(2.0))[:, WEEK - 1 :]
     kept = first_best(first.sum(axis=1))[:, np.newaxis]
     static = first_best(second.sum(axis=1))[:, np.newaxis]
-    paths: Paths = {
+    paths: dict[str, IntArray] = {
         "optimum in hindsight": best.path,
         "best static leader in hindsight": np.broadcast_to(static, best.path.shape),
         "never move: best leader of week 1": np.broadcast_to(kept, best.path.shape),
@@ -116,7 +105,11 @@ def measured(scores: FloatArray, price: FloatArray, price_ms: float) -> dict[str
         "work function": follow_work(scores, price)[:, WEEK - 1 :],
     }
     # horizon and decay are chosen on the first week, by what the rule pays there on average
-    grid = rule_paths(scores, price)
+    grid = {
+        (tau, horizon): leader_path(scores, price, Hysteresis(horizon), Decay(tau))
+        for tau in DECAYS
+        for horizon in HORIZONS
+    }
     paid = {}
     for key, path in grid.items():
         paying = path_cost(first[:, 1:], price, path[:, : WEEK - 1]).total
@@ -155,9 +148,7 @@ def tables() -> dict[str, str]:
         cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
         rules.append([name, *cells])
     outages = [f"{each['outage_seconds']:g} s" for each in prices]
-    return {
-        "rules of stability.json": markdown_table(["rule", *outages], rules),
-    }
+    return {"rules of stability.json": markdown_table(["rule", *outages], rules)}
 
 
 def _prices(options: argparse.Namespace) -> Iterator[Row]:

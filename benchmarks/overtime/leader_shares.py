@@ -91,25 +91,6 @@ def _means(problem: Problem, sites: tuple[int, ...]) -> FloatArray:
     return MEAN_LATENCY.values(plain, each) / plain.demand.operations
 
 
-def _shares(questions: list[tuple[Problem, Configuration]]) -> Row:
-    rows = []
-    for problem, chosen in questions:
-        means = _means(problem, chosen.voters)
-        best = chosen.voters.index(chosen.leader)
-        predicted = true_reduction(means, best, best, 1 / VOTERS)
-        true = true_reduction(means, best, best, THIRD)
-        medians = (np.nan, np.nan)
-        if NEAR[0] <= predicted <= NEAR[1]:
-            medians = _medians(problem, chosen)
-        rows.append((predicted, true, *medians))
-    found = np.array(rows)
-    near = found[(found[:, 0] >= NEAR[0]) & (found[:, 0] <= NEAR[1])]
-    row: Row = {"databases": len(found), "near": len(near)}
-    for place, key in enumerate(("predicted", "third at best", "p50", "p50, third at best")):
-        row[key] = round(float(near[:, place].mean()), 1) if len(near) else None
-    return row
-
-
 def _medians(problem: Problem, chosen: Configuration) -> tuple[float, float]:
     """Reductions of the median in per cent: from even leaders, and with a third at the best."""
     goal, sites = problem.objective, chosen.voters
@@ -123,32 +104,6 @@ def _medians(problem: Problem, chosen: Configuration) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _figure_4(questions: list[tuple[Problem, Configuration]]) -> tuple[Row, LeaderMigration]:
-    """Reductions when the leaders of four voters move to the best, and the course of one."""
-    found: list[tuple[float, float, float, LeaderMigration]] = []
-    for problem, chosen in questions:
-        names = problem.instance.sites
-        down = next(site for site in reversed(chosen.voters) if site != chosen.leader)
-        rest = {names[site]: 1 / (VOTERS - 1) for site in chosen.voters if site != down}
-        course = migrate(problem, chosen, shares=rest, groups=100, per_step=7)
-        mean, median, late = (
-            float(100 * (1 - values[-1] / values[0]))
-            for values in (course.mean, course.of(50.0), course.of(99.0))
-        )
-        found.append((mean, median, late, course))
-    fell = np.array([row[:3] for row in found])
-    row: Row = {"databases": len(fell)}
-    for place, key in enumerate(("mean", "p50", "p99")):
-        row[key] = round(float(np.median(fell[:, place])), 1)
-    row["p50 at least twice the mean"] = int(
-        ((fell[:, 1] >= 2 * fell[:, 0]) & (fell[:, 0] > 1)).sum()
-    )
-    row["p50 halves"] = int((fell[:, 1] >= 50).sum())
-    row["p50 rises"] = int((fell[:, 1] < 0).sum())
-    closest = int(np.abs(fell - np.array([30.0, 60.0, 30.0])).sum(axis=1).argmin())
-    return row, found[closest][3]
-
-
 def _each(options: argparse.Namespace) -> Iterator[tuple[str, list[tuple[Problem, Configuration]]]]:
     for name in NETWORKS:
         if network(name, options.latency) is not None:
@@ -157,17 +112,53 @@ def _each(options: argparse.Namespace) -> Iterator[tuple[str, list[tuple[Problem
 
 def _share_rows(options: argparse.Namespace) -> Iterator[Row]:
     for name, questions in _each(options):
-        yield {"network": name, **_shares(questions)}
+        rows = []
+        for problem, chosen in questions:
+            means = _means(problem, chosen.voters)
+            best = chosen.voters.index(chosen.leader)
+            predicted, true = (true_reduction(means, best, best, x) for x in (1 / VOTERS, THIRD))
+            near_it = NEAR[0] <= predicted <= NEAR[1]
+            medians = _medians(problem, chosen) if near_it else (np.nan, np.nan)
+            rows.append((predicted, true, *medians))
+        found = np.array(rows)
+        near = found[(found[:, 0] >= NEAR[0]) & (found[:, 0] <= NEAR[1])]
+        row: Row = {"network": name, "databases": len(found), "near": len(near)}
+        for place, key in enumerate(("predicted", "third at best", "p50", "p50, third at best")):
+            row[key] = round(float(near[:, place].mean()), 1) if len(near) else None
+        yield row
 
 
 def _moved_rows(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row per network, and draw the course of a database on Azure."""
+    """Yield reductions when the leaders of four voters move to the best, for each network.
+
+    The course of a database on Azure is drawn.
+    """
     for name, questions in _each(options):
-        row, course = _figure_4(questions)
+        courses: list[LeaderMigration] = []
+        for problem, chosen in questions:
+            names = problem.instance.sites
+            down = next(site for site in reversed(chosen.voters) if site != chosen.leader)
+            rest = {names[site]: 1 / (VOTERS - 1) for site in chosen.voters if site != down}
+            courses.append(migrate(problem, chosen, shares=rest, groups=100, per_step=7))
+        fell = np.array([
+            [100 * (1 - line[-1] / line[0]) for line in (one.mean, one.of(50.0), one.of(99.0))]
+            for one in courses
+        ])  # fmt: skip
         if name == "azure":
+            closest = int(np.abs(fell - np.array([30.0, 60.0, 30.0])).sum(axis=1).argmin())
             title = "Leaders move to the recommended site"
-            save_figure(plot_migration(course, title=title), FIGURE, force=True)
-        yield {"network": name, **row}
+            save_figure(plot_migration(courses[closest], title=title), FIGURE, force=True)
+        median, halves = np.median(fell, axis=0).tolist(), fell[:, 1]
+        yield {
+            "network": name,
+            "databases": len(fell),
+            **dict(zip(("mean", "p50", "p99"), (round(x, 1) for x in median), strict=True)),
+            "p50 at least twice the mean": int(
+                ((halves >= 2 * fell[:, 0]) & (fell[:, 0] > 1)).sum()
+            ),
+            "p50 halves": int((halves >= 50).sum()),
+            "p50 rises": int((halves < 0).sum()),
+        }
 
 
 def _report() -> dict[str, str]:

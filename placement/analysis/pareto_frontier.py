@@ -328,10 +328,6 @@ def changes_in_words(before: _NamedRoles, after: _NamedRoles) -> str:
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Split ascending numbers into ranges without holes."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
+    grouped = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in grouped]
+    return [(run[0], run[-1]) for run in runs]

@@ -201,6 +201,10 @@ def bill_tables(bill: MonthlyBill, today: MonthlyBill | None = None) -> tuple[Va
     return tuple(tables)
 
 
+def _at(amounts: FloatArray | None, place: int) -> float:
+    return 0.0 if amounts is None else float(amounts[place])
+
+
 class _BillItems:
     """Items of one configuration."""
 
@@ -218,14 +222,22 @@ class _BillItems:
         for term in model.terms(one.leader):
             if term.name == "replication" and term.sender:
                 for r in one.replicas:
-                    gb = model.written_total
-                    self._add(
-                        term.name, one.leader, sites[one.leader], sites[r], gb, term.replica, r
-                    )
+                    gb, ends = model.written_total, (sites[one.leader], sites[r])
+                    self._row(term.name, sites[one.leader], *ends, gb, _at(term.replica, r))
             elif term.name == "replication":
-                self._gateways()
+                table, written = model.from_clients, model.written
+                for c, client in enumerate(self.instance.clients):
+                    for r in one.replicas:
+                        amount = 0.0 if table is None else float(written[c] * table[c, r])
+                        self._row(term.name, sites[r], client, sites[r], float(written[c]), amount)
             elif term.name == "migration":
-                self._copies(term.replica)
+                prices = model.prices
+                here = [sites.index(name) for name in prices.present]
+                for r in one.replicas:
+                    if r not in here and prices.transfer is not None:
+                        origin = sites[here[int(prices.transfer[here, r].argmin())]]
+                        gb, ends = prices.stored_gb / prices.migration_months, (origin, sites[r])
+                        self._row(term.name, sites[r], *ends, gb, _at(term.replica, r))
             elif term.replica is not None:
                 for w in one.witnesses if term.witness is not None else ():
                     assert term.witness is not None
@@ -237,7 +249,10 @@ class _BillItems:
                     self._row(term.name, sites[r], "", "", 0.0, amount)
             elif term.name in ("writes", "reads from the leader"):
                 moved = volumes.written if term.name == "writes" else volumes.direct
-                self._with_leader(term.name, moved, term.constant)
+                for c, client in enumerate(self.instance.clients):
+                    name = sites[one.leader]
+                    ends = (client, name) if term.name == "writes" else (name, client)
+                    self._row(term.name, name, *ends, float(moved[c]), _at(term.constant, c))
         self._near()
         return self.found
 
@@ -246,44 +261,6 @@ class _BillItems:
     ) -> None:
         if (gb and sender != receiver) or amount:
             self.found.append(BillRow(term, site, sender, receiver, float(gb), float(amount)))
-
-    def _add(
-        self,
-        term: str,
-        site: int,
-        sender: str,
-        receiver: str,
-        gb: float,
-        amounts: FloatArray | None,
-        place: int,
-    ) -> None:
-        amount = 0.0 if amounts is None else float(amounts[place])
-        self._row(term, self.instance.sites[site], sender, receiver, gb, amount)
-
-    def _with_leader(self, term: str, gb: FloatArray, amounts: FloatArray | None) -> None:
-        leader = self.configuration.leader
-        name = self.instance.sites[leader]
-        for c, client in enumerate(self.instance.clients):
-            ends = (client, name) if term == "writes" else (name, client)
-            self._add(term, leader, *ends, float(gb[c]), amounts, c)
-
-    def _gateways(self) -> None:
-        table, written = self.model.from_clients, self.model.written
-        for c, client in enumerate(self.instance.clients):
-            for r in self.configuration.replicas:
-                amount = 0.0 if table is None else float(written[c] * table[c, r])
-                site = self.instance.sites[r]
-                self._row("replication", site, client, site, float(written[c]), amount)
-
-    def _copies(self, monthly: FloatArray | None) -> None:
-        prices, sites = self.model.prices, self.instance.sites
-        here = [sites.index(name) for name in prices.present]
-        for r in self.configuration.replicas:
-            if r in here or prices.transfer is None:
-                continue
-            origin = here[int(prices.transfer[here, r].argmin())]
-            gb = prices.stored_gb / prices.migration_months
-            self._add("migration", r, sites[origin], sites[r], gb, monthly, r)
 
     def _near(self) -> None:
         """Reads from the nearest replica by pair, and requests by site."""

@@ -267,12 +267,8 @@ def score_after(
 
     Parameters
     ----------
-    problem, configuration
-        The plan.
-    lost
-        Site indices F.
-    leader_may_move
-        Whether a leader that survives may hand over to a better one.
+    problem, configuration, lost, leader_may_move
+        As in :func:`survivors`.
     clients_move
         Whether clients at lost sites turn to the closest surviving site.
 
@@ -405,16 +401,10 @@ def scores_after_many(
 
     Parameters
     ----------
-    problem
-        The question.
-    configurations
-        Any number of them.
-    lost
-        Site indices F.
+    problem, configurations, lost, leader_may_move, clients_move
+        As in :func:`score_after`, for any number of configurations.
     normal
         Normal scores, shape (n,): those of configurations that do not notice the loss.
-    leader_may_move, clients_move
-        As in :func:`placement.evaluation.losses.score_after`.
 
     Returns
     -------

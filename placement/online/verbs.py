@@ -342,9 +342,33 @@ def _add_reads(parts: Subparsers) -> None:
 
 def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     """Evaluate the fixed strategies and the optima, print, write."""
-    from placement.online.reads import ReadGoal
+    import numpy as np
 
-    problem, to_gateway = _read_problem(args, replicas)
+    from placement.model.read_write_counts import reads_and_writes
+    from placement.online.reads import ReadGoal, ReadProblem
+
+    count, held = len(replicas.sites), replicas.names
+    if count < 3:
+        raise InputError(
+            "no majority without the leaseholder", field="--replicas", value=count,
+            expected="at least 3 replicas",
+        )  # fmt: skip
+    if replicas.leader is None:
+        raise InputError("no leaseholder", field="--leader", expected="a replica site")
+    reads, writes = reads_and_writes(replicas.instance)
+    near = client_rtt(replicas.instance)[:, replicas.sites]
+    entering = np.bincount(near.argmin(axis=1), weights=reads, minlength=count) / reads.sum()
+    to_gateway = float(near.min(axis=1) @ reads / reads.sum())  # mean RTT of clients
+    given = types.read_named_numbers(
+        args.capacity, "--capacity", "SITE=X", known=held, most=1e9, above=True
+    )
+    capacity = np.array([given.get(name, 1.0) for name in held])
+    written = float(writes.sum() / reads.sum())
+    base = np.full(count, written * args.follower_cost)
+    base[replicas.leader] = written * args.leader_cost
+    between = site_rtt(replicas.instance, replicas.sites)
+    loads = {"capacity": capacity, "base": base / capacity}
+    problem = ReadProblem(between, entering, replicas.leader, **loads)
     solve = _installed("reads.optimum")
     goals = {
         "load": ReadGoal.least_load(args.latency_budget),
@@ -405,41 +429,6 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     if not interrupted and shown is not None and strategy is None:
         return exits.INFEASIBLE
     return code
-
-
-def _read_problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProblem, float]:
-    """Return the problem, and the mean RTT of clients to their gateways."""
-    import numpy as np
-
-    from placement.model.read_write_counts import reads_and_writes
-    from placement.online.reads import ReadProblem
-
-    count = len(replicas.sites)
-    if count < 3:
-        raise InputError(
-            "no majority without the leaseholder", field="--replicas", value=count,
-            expected="at least 3 replicas",
-        )  # fmt: skip
-    if replicas.leader is None:
-        raise InputError("no leaseholder", field="--leader", expected="a replica site")
-    reads, writes = reads_and_writes(replicas.instance)
-    near = client_rtt(replicas.instance)[:, replicas.sites]
-    entering = np.bincount(near.argmin(axis=1), weights=reads, minlength=count) / reads.sum()
-    given = types.read_named_numbers(
-        args.capacity, "--capacity", "SITE=X", known=replicas.names, most=1e9, above=True
-    )
-    capacity = np.array([given.get(name, 1.0) for name in replicas.names])
-    written = float(writes.sum() / reads.sum())
-    base = np.full(count, written * args.follower_cost)
-    base[replicas.leader] = written * args.leader_cost
-    problem = ReadProblem(
-        site_rtt(replicas.instance, replicas.sites),
-        entering,
-        replicas.leader,
-        capacity=capacity,
-        base=base / capacity,
-    )
-    return problem, float(near.min(axis=1) @ reads / reads.sum())
 
 
 def _read_figures(problem: ReadProblem, strategy: ReadStrategy) -> Row:

@@ -110,7 +110,6 @@ def test_the_greedy_of_a_case_finds_the_least_sum_of_the_sets_that_meet_it(part:
                 if case in greedy.met([*held, *more])
             ]
             found = greedy.cheapest(case, held, order, rho, least, most)
-            assert greedy.met([*held]) == cases.met([*held]).tolist()
             if not sums:
                 assert found is None or cases.family[case].max() > 0
             elif cases.family[case].max() == 0:

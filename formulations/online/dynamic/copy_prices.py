@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.solvers.highs import Guard, Relaxation, run_highs
-from formulations.solvers.linear_program import Builder, LinearProgram
+from formulations.solvers.linear_program import Builder
 from formulations.solvers.safe_bounds import prove_by_branching
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, SolverError
@@ -396,45 +396,8 @@ def _close(
         only = _copies(problem, table, settled)
         better = evaluate(problem, only).cost < cost
         return (only if better else copies), min(evaluate(problem, only).cost, cost), "all fixed"
-    program, subset, owner, scale = _program(
-        problem, dual, left, open_objects, fixed, settled, room
-    )
-    outcome = run_highs(program, Guard(deadline=deadline))
-    best, best_cost = copies, cost
-    if outcome.values is not None:
-        found = _chosen(problem, table, settled, subset, owner, outcome.values)
-        found_cost = evaluate(problem, found).cost
-        if found_cost < best_cost and not evaluate(problem, found).overfull:
-            best, best_cost = found, found_cost
-    target = best_cost * (1 - OPTIMALITY_TOLERANCE / 2)
-    if outcome.verdict is Verdict.STOPPED:
-        return best, max(dual.bound, 0.0), f"stopped: {outcome.stop}; gap not closed"
-
-    def judge(values: FloatArray) -> bool:
-        found = _chosen(problem, table, settled, subset, owner, values)
-        result = evaluate(problem, found)
-        return bool(result.overfull) or bool(result.cost >= target)
-
-    proof = prove_by_branching(program, target * scale, judge, deadline=deadline)
-    bound = max(0.0, dual.bound, proof.bound / scale * (1 - 1e-15))
-    words = f"{len(open_objects)} objects left after fixing, {proof.nodes} nodes, {proof.open} open"
-    return best, bound, words
-
-
-def _program(
-    problem: ReplicationProblem,
-    dual: Dual,
-    left: BoolArray,
-    open_objects: IntArray,
-    fixed: IntArray,
-    settled: IntArray,
-    room: IntArray,
-) -> tuple[LinearProgram, IntArray, IntArray, float]:
-    """Program with a binary for each subset left, one choice per object and the free capacities.
-
-    Returns the program, the subset and the object of each column, and the units per unit of cost.
-    """
-    table = dual.table
+    # A binary for each subset left, one choice per object and the free capacities; `scale` are the
+    # program's units per unit of cost.
     subset, place = np.nonzero(left[:, open_objects])
     owner = open_objects[place]
     base = float(table.cost[settled, np.arange(len(settled))][open_objects].sum())
@@ -450,18 +413,29 @@ def _program(
             builder.put(np.full(len(mine), row), mine, 1.0)
     kept = float(table.cost[settled[fixed], fixed].sum()) + dual.idle_cost
     builder.offset = kept * scale
-    return builder.program(), subset.astype(np.intp), owner.astype(np.intp), scale
+    program = builder.program()
 
+    def chosen(values: FloatArray) -> BoolArray:
+        choice, taken = settled.copy(), values > 0.5
+        choice[owner[taken]] = subset[taken]
+        return _copies(problem, table, choice)
 
-def _chosen(
-    problem: ReplicationProblem,
-    table: SubsetTable,
-    settled: IntArray,
-    subset: IntArray,
-    owner: IntArray,
-    values: FloatArray,
-) -> BoolArray:
-    choice = settled.copy()
-    taken = values > 0.5
-    choice[owner[taken]] = subset[taken]
-    return _copies(problem, table, choice)
+    outcome = run_highs(program, Guard(deadline=deadline))
+    best, best_cost = copies, cost
+    if outcome.values is not None:
+        found = chosen(outcome.values)
+        found_cost = evaluate(problem, found).cost
+        if found_cost < best_cost and not evaluate(problem, found).overfull:
+            best, best_cost = found, found_cost
+    target = best_cost * (1 - OPTIMALITY_TOLERANCE / 2)
+    if outcome.verdict is Verdict.STOPPED:
+        return best, max(dual.bound, 0.0), f"stopped: {outcome.stop}; gap not closed"
+
+    def judge(values: FloatArray) -> bool:
+        result = evaluate(problem, chosen(values))
+        return bool(result.overfull) or bool(result.cost >= target)
+
+    proof = prove_by_branching(program, target * scale, judge, deadline=deadline)
+    bound = max(0.0, dual.bound, proof.bound / scale * (1 - 1e-15))
+    words = f"{len(open_objects)} objects left after fixing, {proof.nodes} nodes, {proof.open} open"
+    return best, bound, words

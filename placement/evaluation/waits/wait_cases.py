@@ -598,7 +598,7 @@ class CaseGreedy:
     """
 
     def __init__(self, cases: WaitCases) -> None:
-        self.number = len(cases.price)
+        self._cases, self.number = cases, len(cases.price)
         self._member: list[list[int]] = cases.member.tolist()
         self._blocks: list[list[tuple[int, int, int]]] = [
             list(zip(least[:count], parent[:count], family[:count], strict=True))
@@ -613,15 +613,8 @@ class CaseGreedy:
 
     def met(self, replicas: Collection[int]) -> list[int]:
         """Return the numbers of the cases that a replica set meets."""
-        return [
-            case
-            for case in range(self.number)
-            if not any(self._member[case][s] & FORBIDDEN for s in replicas)
-            and all(
-                sum(self._member[case][s] >> block & 1 for s in replicas) >= least
-                for block, (least, _, _) in enumerate(self._blocks[case])
-            )
-        ]
+        found: list[int] = self._cases.met(list(replicas)).tolist()
+        return found
 
     def cheapest(
         self, case: int, held: Collection[int], order: Iterable[int], rho: Sequence[int],

@@ -138,16 +138,8 @@ def waits_score(
         weight = term.weight[scenario]
         if not weight.any():
             continue
-        latency = wait_latency(
-            term,
-            demand.client_rtt[scenario],
-            demand.site_rtt[scenario],
-            leaders,
-            voters,
-            replicas,
-            near,
-            quorum,
-        )
+        rtts = (demand.client_rtt[scenario], demand.site_rtt[scenario])
+        latency = wait_latency(term, *rtts, leaders, voters, replicas, near, quorum)
         if term.origin == "leader":
             total += latency[:, 0] * weight.sum()
         else:  # a client that issues nothing waits for nothing, however long

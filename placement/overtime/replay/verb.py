@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     """Replay, write, print."""
     import numpy as np
 
-    from placement.overtime.replay import STRATEGIES, replay
+    from placement.overtime.replay import STRATEGIES, Decay, replay
     from placement.overtime.replay.replay_report import ReplayReport
 
     check_table_targets(args, _SUFFIXES)
@@ -108,7 +108,11 @@ def run(args: argparse.Namespace) -> int:
     tiers = _tiers(("1,2" if moves is None else "3") if args.tiers is None else args.tiers)
     names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
     instance = instance_from(args)
-    args.decay = _decay(args)
+    if args.half_life is not None and args.decay is not None:
+        raise InputError("given twice", field="--half-life", expected="--decay or --half-life")
+    if args.half_life is not None:
+        args.decay = Decay.of_half_life(args.half_life).factor
+    args.decay = 2.0 if args.decay is None else float(args.decay)  # the paper's, of Eq. 2
     trace, wishes = _trace(args, instance)
     # A problem wants demand, in its last interval too where the decay leaves no other; the demand
     # that is replayed is the trace's.
@@ -173,17 +177,6 @@ def _tiers(text: str) -> tuple[int, ...]:
     if not parts or any(part not in ("1", "2", "3") for part in parts):
         raise InputError("no such tiers", field="--tiers", value=text, expected="some of 1,2,3")
     return tuple(sorted({int(part) for part in parts}))
-
-
-def _decay(args: argparse.Namespace) -> float:
-    """τ of Eq. 2: as given, from the half-life, or the paper's 2."""
-    from placement.overtime.replay import Decay
-
-    if args.half_life is None:
-        return 2.0 if args.decay is None else float(args.decay)
-    if args.decay is not None:
-        raise InputError("given twice", field="--half-life", expected="--decay or --half-life")
-    return Decay.of_half_life(args.half_life).factor
 
 
 def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[str | None, ...]]:

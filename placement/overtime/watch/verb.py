@@ -140,7 +140,16 @@ def run(args: argparse.Namespace) -> int:
         watch = Watch(settings, source, store, partial(_print, args.json), _print_rejection)
         watch.resume()
         args.until_interrupted = args.follow
-        return _follow(watch, args) if args.follow else _once(watch, args)
+        if not args.follow:
+            return _once(watch, args)
+        try:
+            while True:
+                if not watch.poll().used:
+                    time.sleep(args.poll)
+        except KeyboardInterrupt:
+            count = watch.store.sequence
+            print(f"stopped after {count} intervals; {args.state} holds them", file=sys.stderr)
+            return exits.FOUND
     finally:
         store.close()
 
@@ -178,18 +187,6 @@ def _once(watch: Watch, args: argparse.Namespace) -> int:
     if look.held:
         print(f"held back until later ones arrive: {look.held} intervals", file=sys.stderr)
     return exits.BAD_INPUT if unreadable and not readable else exits.FOUND
-
-
-def _follow(watch: Watch, args: argparse.Namespace) -> int:
-    """Read new intervals until Ctrl-C."""
-    try:
-        while True:
-            if not watch.poll().used:
-                time.sleep(args.poll)
-    except KeyboardInterrupt:
-        count = watch.store.sequence
-        print(f"stopped after {count} intervals; {args.state} holds them", file=sys.stderr)
-        return exits.FOUND
 
 
 def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
