@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from placement.evaluation.bill import MonthlyBill
     from placement.evaluation.value_tables import ValueTable
     from placement.methods.options import Progress
     from placement.plan import Plan
@@ -265,16 +264,21 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     A plan without a configuration is printed but not written: the user should not find a file where
     a decision was expected.
     """
-    from placement.evaluation.bill import bill_tables
+    from placement.cli.problem_options import present_configuration, reference_from, tiered_bill
+    from placement.evaluation.bill import bill_of, bill_tables
 
-    today, tiered, written = _bill_today(plan, args), _tiered(plan, args), _save(plan, args)
-    moves = None
+    today = tiered = moves = None
+    if plan.bill is not None and vars(args).get("today") is not None:
+        instance = plan.problem.instance
+        today = bill_of(instance, present_configuration(instance, args.today))
+    if plan.found and vars(args).get("tiers") is not None:
+        tiered = tiered_bill(plan, args.tiers)
+    written = _save(plan, args)
     if plan.problem.current is not None:
         from placement.overtime.moves import move_steps
 
         moves = move_steps.plan_moves(plan)
     if args.json:
-        from placement.cli.problem_options import reference_from
         from placement.io.plan_file import bill_document, plan_document
 
         reference = reference_from(args)
@@ -300,26 +304,6 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
 
 def _sections(tables: Iterable[ValueTable]) -> list[str]:
     return [section(one.title, values_text(one)) for one in tables]
-
-
-def _tiered(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
-    """Return the bill with the tiers of ``--tiers``."""
-    if getattr(args, "tiers", None) is None or not plan.found:
-        return None
-    from placement.cli.problem_options import tiered_bill
-
-    return tiered_bill(plan, args.tiers)
-
-
-def _bill_today(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
-    """Return the bill of the configuration of ``--today`` at the prices of the plan."""
-    if getattr(args, "today", None) is None or plan.bill is None:
-        return None
-    from placement.cli.problem_options import present_configuration
-    from placement.evaluation.bill import bill_of
-
-    instance = plan.problem.instance
-    return bill_of(instance, present_configuration(instance, args.today))
 
 
 def _save(plan: Plan, args: argparse.Namespace) -> str:

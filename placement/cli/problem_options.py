@@ -36,6 +36,7 @@ _MOST = LARGEST_SIZE
 _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 _COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
 _RULE = re.compile(r"(?P<where>.+)=(?P<number>\d+)(:(?P<role>voters|replicas))?")
+_SPREAD = ("distributions", "client_distributions", "spread", "family", "bin_width", "rtt_horizon")
 _PARTS = ("add", "remove", "promote", "demote", "leader")
 
 
@@ -369,18 +370,13 @@ def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[Divers
         if not (level and domain):
             raise InputError("not a rule", field="--require", value=text, expected=expected)
         rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
-    return (*rules, *_kept_diversity(vars(args).get("keep_diversity"), instance))
-
-
-def _kept_diversity(path: str | None, instance: Instance) -> tuple[Diversity, ...]:
-    """Return the rules that a saved plan obeys; none without one."""
-    if path is None:
-        return ()
+    if (path := vars(args).get("keep_diversity")) is None:
+        return tuple(rules)
     from placement.feasibility.kept_diversity import kept_diversity
 
     here = present_configuration(instance, path)
     voters, replicas = ([instance.sites[s] for s in some] for some in (here.voters, here.replicas))
-    return kept_diversity(instance, voters, replicas)
+    return (*rules, *kept_diversity(instance, voters, replicas))
 
 
 def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]:
@@ -605,7 +601,13 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     read += [read_measure(asked[name]) for name in ("minimise", "maximise") if name in asked]
     late = [m for m in read if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
     if not late:
-        _refuse_distributions(args)
+        for key in (key for key in KEYS.values() if key.name in _SPREAD):
+            # a file may hold them for later
+            if getattr(args, key.name) is not None and key.name in given.get("given", ()):
+                raise InputError(
+                    "does nothing without --percentile, or a measure such as p99 or within 100 ms",
+                    field=key.option, value=getattr(args, key.name), expected="none",
+                )  # fmt: skip
     elif args.distributions is None and args.spread is None:
         option = "--keep" if "keep" in asked else "--minimise"
         raise InputError(
@@ -629,19 +631,6 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     if given.get("outage"):
         asked["outages"] = types.read_named_numbers(args.outage, "--outage", "NAME=P")
     return problem.replace(**asked) if asked else problem
-
-
-_SPREAD = ("distributions", "client_distributions", "spread", "family", "bin_width", "rtt_horizon")
-
-
-def _refuse_distributions(args: argparse.Namespace) -> None:
-    """Refuse options about distributions that nothing reads; a file may hold them for later."""
-    for name in _SPREAD:
-        if getattr(args, name) is not None and name in vars(args).get("given", ()):
-            raise InputError(
-                "does nothing without --percentile, or a measure such as p99 or within 100 ms",
-                field=KEYS[name].option, value=getattr(args, name), expected="none",
-            )  # fmt: skip
 
 
 def distributions_from(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:

@@ -1,6 +1,6 @@
 """Tables in a text: CSV, TSV, Markdown, HTML, the shells of SQL (aligned, boxed, expanded), JSON.
 
-A :class:`TextTable` is one table with the heading above it. Readers of RTTs and of demand ask for
+Readers of RTTs and of demand ask for
 the tables of a file, whatever its form.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from placement.errors import refused
@@ -25,34 +25,6 @@ _BORDER = re.compile(r"\+(?:[-=]+\+)+")
 _RECORD = re.compile(r"(?:-\[ RECORD (\d+) \][-+]*|\*+ (\d+)\. row \*+)")
 _ROWS = re.compile(r"\((\d+) rows?\)|(\d+) rows? in set.*")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
-
-
-@dataclass(frozen=True)
-class TextTable(Table):
-    """A table in a text.
-
-    Attributes
-    ----------
-    heading
-        The heading above it; empty without one.
-    form
-        "csv", "markdown", "sql", "html", "json" or "nested".
-    number
-        Its place among the tables of the file, from 1.
-    places
-        Path of each row of a JSON document by its number, in place of the number.
-    """
-
-    heading: str = ""
-    form: str = "csv"
-    number: int = 1
-    places: tuple[str, ...] = ()
-
-    def at(self, row: int) -> str:
-        """Return file and row, or file and path, for messages."""
-        if not self.places:
-            return super().at(row)
-        return f"{self.source}: {self.places[self.numbers[row] - 1]}"
 
 
 def is_page(text: str) -> bool:
@@ -82,7 +54,7 @@ def _is_rule(lines: Sequence[str], place: int) -> bool:
     return "+" in line or (bool(lines[place - 1]) and any(map(_ROWS.fullmatch, lines[place:])))
 
 
-def blocks_of(text: str, source: str) -> list[TextTable]:
+def blocks_of(text: str, source: str) -> list[Table]:
     """Return the tables of a text in their order.
 
     Raises
@@ -94,7 +66,7 @@ def blocks_of(text: str, source: str) -> list[TextTable]:
     read = _html if _is_html(text) else _ruled
     found = list(read(text, source)) if is_page(text[: 2**16]) else []
     delimiter = "\t" if Path(source).suffix.lower() == ".tsv" else None
-    return found or [_titled(parse_csv(text, source, delimiter), "", "csv")]
+    return found or [parse_csv(text, source, delimiter)]
 
 
 def _block(
@@ -104,15 +76,12 @@ def _block(
     numbers: Sequence[int],
     heading: str,
     form: str,
-) -> TextTable:
-    return _titled(table_of_cells(source, header, rows, numbers), heading, form)
+) -> Table:
+    table = table_of_cells(source, header, rows, numbers)
+    return replace(table, heading=heading, form=form)
 
 
-def _titled(table: Table, heading: str, form: str) -> TextTable:
-    return TextTable(table.source, table.columns, table.rows, table.numbers, heading, form)
-
-
-def _ruled(text: str, source: str) -> Iterator[TextTable]:
+def _ruled(text: str, source: str) -> Iterator[Table]:
     lines = text.splitlines()
     plain = [line.strip() for line in lines]
     heading = ""
@@ -138,7 +107,7 @@ def _ruled(text: str, source: str) -> Iterator[TextTable]:
 
 def _rows(
     lines: Sequence[str], header: int, rule: int, source: str, heading: str, form: str
-) -> tuple[TextTable, int]:
+) -> tuple[Table, int]:
     """Return the table whose header and rule are given, and the line after it."""
     names = _cells(lines[header], form)
     rows, numbers = [], []
@@ -163,7 +132,7 @@ def _rows(
     return _block(source, names, rows, numbers, heading, form), place
 
 
-def _expanded(lines: Sequence[str], place: int, source: str, heading: str) -> tuple[TextTable, int]:
+def _expanded(lines: Sequence[str], place: int, source: str, heading: str) -> tuple[Table, int]:
     """Return the table of psql's expanded form, a line for each cell."""
     found: list[tuple[int, dict[str, str]]] = []
     while place < len(lines) and lines[place]:
@@ -200,7 +169,7 @@ def _words(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def _html(text: str, source: str) -> Iterator[TextTable]:
+def _html(text: str, source: str) -> Iterator[Table]:
     """Yield the tables of a page; each row has the number of its line."""
     before, *parts = re.split(r"(?i)<table\b[^<>]*>", text)
     line = 1 + before.count("\n")
@@ -232,7 +201,7 @@ _WRAPPERS = (
 )
 
 
-def json_table(value: object, source: str, *, by_place: bool = False) -> TextTable | None:
+def json_table(value: object, source: str, *, by_place: bool = False) -> Table | None:
     """Return a JSON value as a table; None where it has no rows.
 
     A quantity ``{"value": 12, "unit": "ms"}`` is the cell ``12 ms``; a name over a table, such as
@@ -264,7 +233,7 @@ def json_table(value: object, source: str, *, by_place: bool = False) -> TextTab
     deep = any(isinstance(cell, dict | list) for row in cells for cell in row)
     if not columns or (deep and not nested):
         return None
-    return TextTable(
+    return Table(
         source,
         (*columns, *extra),
         tuple(cells),

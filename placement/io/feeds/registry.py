@@ -18,11 +18,11 @@ from functools import cached_property
 from pathlib import Path
 
 from placement.errors import InputError, refused
-from placement.io.feeds.blocks import TextTable, blocks_of, is_page, json_table
+from placement.io.feeds.blocks import blocks_of, is_page, json_table
 from placement.io.feeds.headers import read_header
 from placement.io.feeds.quantity_text import Decimal
 from placement.io.formats.document import parse_json, read_text
-from placement.io.formats.tables import OTHER_LENGTH, PARQUET, read_table
+from placement.io.formats.tables import OTHER_LENGTH, PARQUET, Table, read_table
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.entry_points import Group
 
@@ -145,11 +145,11 @@ class Content:
             return error.message == OTHER_LENGTH and bool(sentence)
 
     @cached_property
-    def _records(self) -> TextTable | None:
+    def _records(self) -> Table | None:
         return json_table(self.json, self.source) if self.braced else None
 
     @cached_property
-    def blocks(self) -> list[TextTable]:
+    def blocks(self) -> list[Table]:
         """The tables of the file.
 
         Raises
@@ -159,8 +159,7 @@ class Content:
             :func:`placement.io.formats.tables.read_table` for Parquet.
         """
         if self.text is None:
-            table = read_table(self.source)
-            return [TextTable(table.source, table.columns, table.rows, table.numbers)]
+            return [read_table(self.source)]
         rows = self._records
         found = [rows] if rows is not None else blocks_of(self.text, self.source)
         return [dataclasses.replace(block, number=i) for i, block in enumerate(found, 1)]

@@ -19,7 +19,6 @@ import numpy as np
 
 from placement.errors import InputError, refused
 from placement.io.demand_tables import order_intervals
-from placement.io.feeds.blocks import TextTable
 from placement.io.feeds.headers import (
     Header,
     check_given,
@@ -553,7 +552,7 @@ def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = Fa
 
 def _square(table: Table, request: FeedRequest) -> RttReading:
     corner = title = read_header(table.columns[0])
-    heading = read_header(table.heading if isinstance(table, TextTable) else "")
+    heading = read_header(table.heading)
     about = "rtt" in [read_header(word).quantity for word in heading.text.split()]
     if not corner.quantity and (about or heading.quantity):
         title = heading
@@ -660,7 +659,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     if not tables:
         expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
         raise refused(content.source, "--table", "no such table", request.table, expected)
-    found: list[tuple[TextTable, RttReading]] = []
+    found: list[tuple[Table, RttReading]] = []
     left_out: list[str] = []
     failed: list[InputError] = []
     for table, source in zip(tables, _sources(tables, content, request, layout), strict=True):
@@ -697,7 +696,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     return dataclasses.replace(reading, notes=(said, *reading.notes))
 
 
-def _above(content: Content, table: TextTable) -> str:
+def _above(content: Content, table: Table) -> str:
     """Return the comments or the paragraph in the six lines above a table."""
     if content.braced:
         return ""
@@ -706,13 +705,13 @@ def _above(content: Content, table: TextTable) -> str:
     return " ".join(words if content.form != "csv" else [w for w in words if w[:1] in "#%;"])
 
 
-def _title(table: TextTable) -> str:
+def _title(table: Table) -> str:
     heading = f" {table.heading!r}" if table.heading else ""
     return f"table {table.number}{heading} (row {[*table.numbers, 1][0]})"
 
 
 def _sources(
-    tables: Sequence[TextTable], content: Content, request: FeedRequest, layout: str
+    tables: Sequence[Table], content: Content, request: FeedRequest, layout: str
 ) -> list[str]:
     """Return the source of each table of one source: option, heading, or name of the file."""
     told = request.measured_from or content.stem
@@ -734,7 +733,7 @@ def _sources(
     return found
 
 
-def _stated(table: TextTable, request: FeedRequest) -> str:
+def _stated(table: Table, request: FeedRequest) -> str:
     """Return the layout that the headers state; "long" where several columns fit a role."""
     try:
         return _layout(table, _roles(table, request), request)

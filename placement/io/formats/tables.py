@@ -55,16 +55,30 @@ class Table:
         Cells, each row as long as the header.
     numbers
         Row number of each row in the file (the header is row 1 of a CSV), for messages.
+    heading
+        The heading above a table in a text; empty without one.
+    form
+        "csv", "markdown", "sql", "html", "json" or "nested".
+    number
+        Its place among the tables of the file, from 1.
+    places
+        Path of each row of a JSON document by its number, in place of the number.
     """
 
     source: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     numbers: tuple[int, ...]
+    heading: str = ""
+    form: str = "csv"
+    number: int = 1
+    places: tuple[str, ...] = ()
 
     def at(self, row: int) -> str:
-        """Return file and row, for messages."""
-        return f"{self.source}, row {self.numbers[row]}"
+        """Return file and row, or file and path, for messages."""
+        number = self.numbers[row]
+        place = f": {self.places[number - 1]}" if self.places else f", row {number}"
+        return self.source + place
 
     def column(self, name: str) -> int:
         """Return the position of a column; InputError, with the closest name, when absent."""

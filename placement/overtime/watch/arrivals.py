@@ -264,8 +264,8 @@ def _reading(
     first = rows[0]
     label = name_cell(table.rows[first][table.column("interval")], table.at(first), "interval")
     number = table.numbers[first]
-    own = [(table.rows[row], table.numbers[row]) for row in rows]
-    part = Table(table.source, table.columns, *map(tuple, zip(*own, strict=True)))
+    numbers = tuple(table.numbers[row] for row in rows)
+    part = Table(table.source, table.columns, tuple(table.rows[row] for row in rows), numbers)
     counts = np.zeros((len(columns.clients), len(columns.operations)))
     try:
         found = demand_of(
