@@ -32,8 +32,7 @@ from placement.io.formats.document import (
 )
 from placement.io.formats.files import write_file
 from placement.io.instance_folder import instance_document, instance_from_document, load_instance
-from placement.io.problem_document import problem_document, problem_from
-from placement.io.recomputed_fields import check_recomputed
+from placement.io.problem_document import check_recomputed, problem_document, problem_from
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan

@@ -36,7 +36,7 @@ from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.io.formats.document import Document, encode_json, jsonable, parse_json, read_document
 from placement.io.instance_folder import instance_from_document
 from placement.io.plan_file import Reference, plan_document
-from placement.io.recomputed_fields import check_recomputed
+from placement.io.problem_document import check_recomputed
 from placement.measures.question import MeasureQuestion
 from placement.plan import evaluate, objective_value
 from placement.report import write_report
