@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 79029,
+    "placement": 78975,
     "formulations": 35765,
     "heuristics": 6004,
     "benchmarks": 13292,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5830,
+    "placement/cli": 5803,
     "placement/contingency": 258,
     "placement/databases": 7310,
     "placement/datasets": 1050,
@@ -55,7 +55,7 @@ ROOMS = {
     "placement/explore": 2849,
     "placement/feasibility": 661,
     "placement/fleet": 1271,
-    "placement/io": 10097,
+    "placement/io": 10070,
     "placement/measures": 2608,
     "placement/methods": 661,
     "placement/model": 4490,
