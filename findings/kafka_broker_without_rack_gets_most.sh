@@ -3,7 +3,7 @@
 # alike. A tenth broker that was started without the setting, beside three racks of three, gets two and a half times
 # its share of the replicas and twice its share of the leaders. (With ZooKeeper such a topic was refused.)
 #
-# Guess before the run: refused, or about 270 of 2,700 replicas for each of ten brokers.
+# Guess (not written down before the run): refused, or about 270 of 2,700 replicas for each of ten brokers.
 # Seen: 670 for the one without a rack, and 219 to 233 for the nine others; it leads 220 of 900 partitions. With a rack
 # of the three it gets 219.
 #
