@@ -468,32 +468,25 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
         current = _today(instance, args)
         if problem.demand.leaderless and [*_moves_given(args)] == ["--max-moves"]:
             args.embed = True  # the instance has a level of its own
-            problem = _keeping(problem, current, args.max_moves)
+            from placement.model.constraints import Diversity
+
+            least, largest = problem.rules.replicas_min, problem.rules.replicas_max
+            if least < largest or problem.rules.voters < largest:
+                raise InputError(
+                    "moves of a store without a leader", field="--replicas, --voters",
+                    value=f"{least}..{largest}, {problem.rules.voters}",
+                    expected="one number of replicas, which all vote",
+                )  # fmt: skip
+            sites = range(len(problem.instance.sites))
+            here = tuple("of today" if site in current.replicas else "new" for site in sites)
+            # of n sites a set of k keeps m: n - m leave and k - m join, at most the given number
+            kept = -((args.max_moves - len(current.replicas) - largest) // 2)
+            rule = Diversity("group", role="replicas", domain="of today", least=max(0, kept))
+            instance = problem.instance.replace(domains={**problem.instance.domains, "group": here})
+            problem = problem.replace(instance=instance, diversity=(*problem.diversity, rule))
         else:
             problem = problem.replace(current=current, moves=moves)
     return apply_measures(problem, args)
-
-
-def _keeping(problem: Problem, current: Configuration, most: int) -> Problem:
-    """Return the question where all vote and none leads: how many sites must stay, as a rule.
-
-    Of n sites a set of k keeps m: n - m leave and k - m join, together at most the given number.
-    """
-    from placement.model.constraints import Diversity
-
-    least, largest = problem.rules.replicas_min, problem.rules.replicas_max
-    if least < largest or problem.rules.voters < largest:
-        raise InputError(
-            "moves of a store without a leader", field="--replicas, --voters",
-            value=f"{least}..{largest}, {problem.rules.voters}",
-            expected="one number of replicas, which all vote",
-        )  # fmt: skip
-    sites = range(len(problem.instance.sites))
-    here = tuple("of today" if site in current.replicas else "new" for site in sites)
-    kept = -((most - len(current.replicas) - largest) // 2)
-    rule = Diversity("group", role="replicas", domain="of today", least=max(0, kept))
-    instance = problem.instance.replace(domains={**problem.instance.domains, "group": here})
-    return problem.replace(instance=instance, diversity=(*problem.diversity, rule))
 
 
 def question_of_sizes(

@@ -607,40 +607,6 @@ class Explorer:
         return solve(problem, question.asked.method, time_limit=limit, progress=report)
 
 
-def _of_question(
-    explorer: Explorer, kind: str, value: Mapping[str, object], listen: Listener
-) -> Answer:
-    """Answer a job about one question; all but the curves solve it first."""
-    question = explorer.question(value.get("question"))
-    if kind in ("curve", "front"):
-        return (curve if kind == "curve" else front)(question.problem)
-    if kind == "file" and value.get("format") == "question":
-        written = question_file(question, explorer.origin)
-        return {"name": "question.toml", "type": "application/toml", "text": written}
-    plan = explorer.solve(question, listen)
-    if kind == "everyone":
-        return {"html": clients_table(plan)}
-    if kind == "tail":
-        return tail(question, plan)
-    if kind == "why":
-        site = value.get("site")
-        return why(plan, None if site is None else text(site, "site"))
-    if kind == "file":
-        form = text(value.get("format"), "format", choices=FORMATS)
-        system = text(value.get("system") or "none", "system")
-        return plan_file(plan, form, system, text(value.get("database") or "app", "database"))
-    asked, cannot = asked_question(question, explorer.origin)
-    before = value.get("before")
-    known = Document("before", "", before if isinstance(before, dict) else {})
-    return {
-        **answer_document(question, plan, explorer.ground),
-        "difference": difference(known, plan),
-        "command": shlex.join(["placement", "solve", *asked.words()]),
-        "cannot": list(cannot),
-        "python": python_lines(question, explorer.origin),
-    }
-
-
 def _compare(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
     """Put two plans side by side."""
     questions, names = elements(value.get("questions"), "questions"), value.get("names")
@@ -697,4 +663,31 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
         return {"question": page_question(asked, explorer.instance, files=False)}
     if kind == "compare":
         return _compare(explorer, value, listen)
-    return _of_question(explorer, kind, value, listen)
+    question = explorer.question(value.get("question"))
+    if kind in ("curve", "front"):
+        return (curve if kind == "curve" else front)(question.problem)
+    if kind == "file" and value.get("format") == "question":
+        written = question_file(question, explorer.origin)
+        return {"name": "question.toml", "type": "application/toml", "text": written}
+    plan = explorer.solve(question, listen)
+    if kind == "everyone":
+        return {"html": clients_table(plan)}
+    if kind == "tail":
+        return tail(question, plan)
+    if kind == "why":
+        site = value.get("site")
+        return why(plan, None if site is None else text(site, "site"))
+    if kind == "file":
+        form = text(value.get("format"), "format", choices=FORMATS)
+        system = text(value.get("system") or "none", "system")
+        return plan_file(plan, form, system, text(value.get("database") or "app", "database"))
+    asked, cannot = asked_question(question, explorer.origin)
+    before = value.get("before")
+    known = Document("before", "", before if isinstance(before, dict) else {})
+    return {
+        **answer_document(question, plan, explorer.ground),
+        "difference": difference(known, plan),
+        "command": shlex.join(["placement", "solve", *asked.words()]),
+        "cannot": list(cannot),
+        "python": python_lines(question, explorer.origin),
+    }

@@ -387,31 +387,6 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
         indent="  ",
     )
     rest = len(order) - most
-    sections = [
-        facts(instance_facts(instance)),
-        section("Sites", _sites_text(instance)),
-        section("Clients by demand", (body + (f"\n  … and {rest} more" if rest > 0 else ""))),
-        section("Operations", _mix(instance)),
-    ]
-    sections.extend(sentences("Where the numbers come from", instance.provenance))
-    return "\n\n".join(sections)
-
-
-def _sites_text(instance: Instance) -> str:
-    levels = list(instance.domains)[:_MOST_LEVELS]
-    hidden = len(instance.domains) - len(levels)
-    body = table(
-        ["site", *levels],
-        [
-            [site, *(instance.domains[level][s] or "–" for level in levels)]
-            for s, site in enumerate(instance.sites)
-        ],
-        indent="  ",
-    )
-    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
-
-
-def _mix(instance: Instance) -> str:
     counts = instance.counts.sum(axis=(0, 1))
     total = float(counts.sum())
     shares = table(
@@ -434,7 +409,28 @@ def _mix(instance: Instance) -> str:
         said = f"{escape(one.name)} also takes {'; '.join(parts)}"
         if one.has_waits:
             lines.append("  " + wrap(said, page_width() - 2, indent="    "))
-    return "\n".join(lines)
+    sections = [
+        facts(instance_facts(instance)),
+        section("Sites", _sites_text(instance)),
+        section("Clients by demand", body + (f"\n  … and {rest} more" if rest > 0 else "")),
+        section("Operations", "\n".join(lines)),
+    ]
+    sections.extend(sentences("Where the numbers come from", instance.provenance))
+    return "\n\n".join(sections)
+
+
+def _sites_text(instance: Instance) -> str:
+    levels = list(instance.domains)[:_MOST_LEVELS]
+    hidden = len(instance.domains) - len(levels)
+    body = table(
+        ["site", *levels],
+        [
+            [site, *(instance.domains[level][s] or "–" for level in levels)]
+            for s, site in enumerate(instance.sites)
+        ],
+        indent="  ",
+    )
+    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
 
 
 _MOST_LOSSES = 8

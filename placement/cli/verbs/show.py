@@ -180,7 +180,21 @@ def _run_methods(args: argparse.Namespace) -> int:
 
     if args.name is not None:
         method = load_method(args.name)
-        rows = _methods_description(method)
+        kind = "can prove optimality" if method.exact else "heuristic: no proof of its own"
+        rows = [
+            (method.name, f"{method.summary} ({kind})"),
+            ("minimises", ", ".join(f"{objective} latency" for objective in method.objectives)),
+        ]
+        rows.extend(
+            (word, text)
+            for word, text in (("complexity", method.complexity), ("reference", method.reference))
+            if text
+        )
+        for name, setting in method.settings.items():
+            extra = f", one of {', '.join(setting.choices)}" if setting.choices else ""
+            if setting.minimum is not None:
+                extra += f", >= {setting.minimum:g}"
+            rows.append((f"--set {name}", f"{setting.meaning} (default {setting.default}{extra})"))
         return _show_list(args, _methods_document(method), rows, "what")
     found: list[Method] = []
     broken: dict[str, str] = {}
@@ -229,25 +243,6 @@ def _methods_document(method: Method) -> dict[str, object]:
             for name, setting in method.settings.items()
         },
     }
-
-
-def _methods_description(method: Method) -> list[tuple[str, str]]:
-    kind = "can prove optimality" if method.exact else "heuristic: no proof of its own"
-    rows = [
-        (method.name, f"{method.summary} ({kind})"),
-        ("minimises", ", ".join(f"{objective} latency" for objective in method.objectives)),
-    ]
-    rows.extend(
-        (word, text)
-        for word, text in (("complexity", method.complexity), ("reference", method.reference))
-        if text
-    )
-    for name, setting in method.settings.items():
-        extra = f", one of {', '.join(setting.choices)}" if setting.choices else ""
-        if setting.minimum is not None:
-            extra += f", >= {setting.minimum:g}"
-        rows.append((f"--set {name}", f"{setting.meaning} (default {setting.default}{extra})"))
-    return rows
 
 
 _VOTERS = 5

@@ -184,7 +184,22 @@ def _deployment_text(deployment: Deployment, findings: Sequence[Finding], nothin
     from placement.text.text_tables import escape, table
 
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
-    rows += _open_rows(deployment)
+    # replicas whose place or role is open
+    either = deployment.free_voters - deployment.open_of("voter")
+    others = deployment.free_non_voters - deployment.open_of("non-voter")
+    left = either + others
+    for pool in deployment.open:
+        left -= pool.replicas if pool.role == "either" else 0
+        counts = {
+            "voter": (str(pool.replicas), "0"),
+            "non-voter": ("0", str(pool.replicas)),
+            "either": (f"0-{min(either, pool.replicas)}", f"0-{min(others, pool.replicas)}"),
+        }
+        rows.append([escape(pool.place) or "(no place)", *counts[pool.role]])
+    if left and deployment.open_of("either"):
+        rows.append(["(no place)", f"0-{min(either, left)}", f"0-{min(others, left)}"])
+    elif left:
+        rows.append(["(no place)", str(either), str(others)])
     title = f"{deployment.system} {deployment.name}".strip()
     lines = [
         f"{escape(title)}: {deployment.replicas} replicas, {deployment.voters} voters",
@@ -210,28 +225,6 @@ def _deployment_text(deployment: Deployment, findings: Sequence[Finding], nothin
     if found := _findings_text(findings) if findings else nothing:
         lines += ["", found]
     return "\n".join(lines)
-
-
-def _open_rows(deployment: Deployment) -> list[list[str]]:
-    """Return the rows of replicas whose place or role is open."""
-    from placement.text.text_tables import escape
-
-    either = deployment.free_voters - deployment.open_of("voter")
-    others = deployment.free_non_voters - deployment.open_of("non-voter")
-    rows, left = [], either + others
-    for one in deployment.open:
-        left -= one.replicas if one.role == "either" else 0
-        counts = {
-            "voter": (str(one.replicas), "0"),
-            "non-voter": ("0", str(one.replicas)),
-            "either": (f"0-{min(either, one.replicas)}", f"0-{min(others, one.replicas)}"),
-        }
-        rows.append([escape(one.place) or "(no place)", *counts[one.role]])
-    if left and deployment.open_of("either"):
-        rows.append(["(no place)", f"0-{min(either, left)}", f"0-{min(others, left)}"])
-    elif left:
-        rows.append(["(no place)", str(either), str(others)])
-    return rows
 
 
 # --- evaluate --------------------------------------------------------------------------------

@@ -152,7 +152,31 @@ def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> De
             notes.extend(said)
     else:
         rows, notes = _by_role(table, request)
-    return _added(table, rows, request, notes)
+    known = {operation for _, _, operation, _ in rows}
+    for name in request.operations:
+        if name != _ANY and name not in known:
+            words = "no such operation in the demand"
+            expected = "one of " + ", ".join(sorted(known))
+            raise refused(table.source, "--operation", words, name, expected)
+    other = request.operations.get(_ANY)
+    preset = {name: _SQL[name.lower()] for name in sorted(known) if name.lower() in _SQL}
+    operations = {**({} if other else preset), **request.operations}
+    sums: dict[tuple[str, str, str], float] = defaultdict(float)
+    for interval, client, operation, count in rows:
+        kind = operations.get(operation, other or operation)
+        sums[interval, request.clients.get(client, client), kind] += count
+    first = 0 if any(interval for interval, *_ in rows) else 1
+    done: list[tuple[Cell, ...]] = [(*key[first:], repr(count)) for key, count in sums.items()]
+    columns = ("interval", "client", "operation", "count")[first:]
+    said = [*dict.fromkeys(notes)]
+    if len(done) < len(rows):
+        said.append(f"{len(rows)} counts were added up to {len(done)}")
+    if operations:
+        named = (f"{name} is {operation}" for name, operation in operations.items())
+        said.append("operations: " + ", ".join(named))
+    clean = Table(table.source, columns, tuple(done), tuple(range(1, len(done) + 1)))
+    demand = demand_of(ColumnTable.of(clean))
+    return dataclasses.replace(demand, notes=(*said, *demand.notes))
 
 
 def _counts(
@@ -243,34 +267,3 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
         )
         raise refused(at, "series", f"a series without a label for the {lacks}", name, expected)
     return client, operation
-
-
-def _added(
-    table: Table, rows: Sequence[_Row], request: DemandRequest, notes: Sequence[str]
-) -> DemandTable:
-    """Return the table of the sums, under the names of the model."""
-    known = {operation for _, _, operation, _ in rows}
-    for name in request.operations:
-        if name != _ANY and name not in known:
-            words = "no such operation in the demand"
-            expected = "one of " + ", ".join(sorted(known))
-            raise refused(table.source, "--operation", words, name, expected)
-    other = request.operations.get(_ANY)
-    preset = {name: _SQL[name.lower()] for name in sorted(known) if name.lower() in _SQL}
-    operations = {**({} if other else preset), **request.operations}
-    sums: dict[tuple[str, str, str], float] = defaultdict(float)
-    for interval, client, operation, count in rows:
-        kind = operations.get(operation, other or operation)
-        sums[interval, request.clients.get(client, client), kind] += count
-    first = 0 if any(interval for interval, *_ in rows) else 1
-    done: list[tuple[Cell, ...]] = [(*key[first:], repr(count)) for key, count in sums.items()]
-    columns = ("interval", "client", "operation", "count")[first:]
-    said = [*dict.fromkeys(notes)]
-    if len(done) < len(rows):
-        said.append(f"{len(rows)} counts were added up to {len(done)}")
-    if operations:
-        named = (f"{name} is {operation}" for name, operation in operations.items())
-        said.append("operations: " + ", ".join(named))
-    clean = Table(table.source, columns, tuple(done), tuple(range(1, len(done) + 1)))
-    demand = demand_of(ColumnTable.of(clean))
-    return dataclasses.replace(demand, notes=(*said, *demand.notes))

@@ -207,7 +207,27 @@ def write_folder(
                 raise
             _sync_folder(target.parent)
         else:
-            _renew_folder(target, tables, manifest_name, manifest, stale)
+            names: dict[str, str] = {}
+            written: list[Path] = []
+            try:
+                for plain, data in tables.items():
+                    name = _free_name(target, plain, data)
+                    names[plain] = name
+                    if not (target / name).exists():
+                        written.append(target / name)
+                        _replace(target / name, data)
+                content = manifest(names)
+                _sync_folder(target)
+                _replace(target / manifest_name, content)
+            except BaseException:
+                for path in written:
+                    path.unlink(missing_ok=True)
+                raise
+            _sync_folder(target)
+            for name in set(stale) - set(names.values()) - {manifest_name}:
+                if Path(name).name == name:  # never follow a manifest out of its folder
+                    with contextlib.suppress(OSError):  # an orphan does no harm
+                        (target / name).unlink(missing_ok=True)
     return Path(folder) / manifest_name
 
 
@@ -220,36 +240,6 @@ def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.errno is None or (error.filename and ".tmp" not in str(error.filename)):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _renew_folder(
-    target: Path,
-    tables: Mapping[str, bytes],
-    manifest_name: str,
-    manifest: Manifest,
-    stale: Iterable[str],
-) -> None:
-    names: dict[str, str] = {}
-    written: list[Path] = []
-    try:
-        for plain, data in tables.items():
-            name = _free_name(target, plain, data)
-            names[plain] = name
-            if not (target / name).exists():
-                written.append(target / name)
-                _replace(target / name, data)
-        content = manifest(names)
-        _sync_folder(target)
-        _replace(target / manifest_name, content)
-    except BaseException:
-        for path in written:
-            path.unlink(missing_ok=True)
-        raise
-    _sync_folder(target)
-    for name in set(stale) - set(names.values()) - {manifest_name}:
-        if Path(name).name == name:  # never follow a manifest out of its folder
-            with contextlib.suppress(OSError):  # an orphan does no harm
-                (target / name).unlink(missing_ok=True)
 
 
 def _free_name(folder: Path, plain: str, data: bytes) -> str:
