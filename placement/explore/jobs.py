@@ -607,15 +607,6 @@ class Explorer:
         return solve(problem, question.asked.method, time_limit=limit, progress=report)
 
 
-def _compare(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Put two plans side by side."""
-    questions, names = elements(value.get("questions"), "questions"), value.get("names")
-    if len(questions) != 2 or not isinstance(names, list) or len(names) != 2:
-        raise InputError("not two questions", field="questions", expected="two, and their names")
-    plans = [explorer.solve(explorer.question(one), listen) for one in questions]
-    return compared(plans, [text(name, "names") for name in names], explorer.ground)
-
-
 JOBS = ("plan", "tail", "why", "curve", "front", "everyone", "compare", "file", "place", "load")
 """Kinds of jobs."""
 
@@ -662,7 +653,13 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
             )  # fmt: skip
         return {"question": page_question(asked, explorer.instance, files=False)}
     if kind == "compare":
-        return _compare(explorer, value, listen)
+        questions, names = elements(value.get("questions"), "questions"), value.get("names")
+        if len(questions) != 2 or not isinstance(names, list) or len(names) != 2:
+            raise InputError(
+                "not two questions", field="questions", expected="two, and their names"
+            )
+        plans = [explorer.solve(explorer.question(one), listen) for one in questions]
+        return compared(plans, [text(name, "names") for name in names], explorer.ground)
     question = explorer.question(value.get("question"))
     if kind in ("curve", "front"):
         return (curve if kind == "curve" else front)(question.problem)

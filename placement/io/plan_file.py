@@ -573,7 +573,11 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         When the losses of the file take more than `work` steps, before any is listed.
     """
     with located(document.source):
-        problem = _quorum_problem(document.table("problem"))
+        table = document.table("problem")
+        goal = _without_prices(table.table("goal"))
+        table = _without_prices(table)
+        given = {**table.values, "goal": goal.values}
+        problem = dataclasses.replace(table, values=given).record(QuorumProblem)
         configuration = _quorum_configuration(document, problem)
     if configuration is not None:
         try:
@@ -618,13 +622,6 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         dataclasses.replace(document, values=written), _quorum_values(plan), "this configuration"
     )
     return plan
-
-
-def _quorum_problem(table: Document) -> QuorumProblem:
-    goal = _without_prices(table.table("goal"))
-    table = _without_prices(table)
-    given = {**table.values, "goal": goal.values}
-    return dataclasses.replace(table, values=given).record(QuorumProblem)
 
 
 def _without_prices(table: Document) -> Document:
