@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 78928,
+    "placement": 78922,
     "formulations": 35765,
     "heuristics": 6004,
     "benchmarks": 13292,
@@ -52,10 +52,10 @@ ROOMS = {
     "placement/databases": 7303,
     "placement/datasets": 1050,
     "placement/evaluation": 4800,
-    "placement/explore": 2842,
+    "placement/explore": 2839,
     "placement/feasibility": 661,
     "placement/fleet": 1271,
-    "placement/io": 10053,
+    "placement/io": 10050,
     "placement/measures": 2608,
     "placement/methods": 661,
     "placement/model": 4490,
