@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from placement.cli.dispatch import main
+from placement.cli import main
 
 sys.exit(main())

@@ -263,7 +263,7 @@ class Problem:
         """Put a question of measures into objective, budget and moves."""
         fields = _fields_of_measures()
         told = {"objective": self.objective, "budget": self.budget, "moves": self.moves}
-        for name, value in fields(asked, self.instance, **told).items():
+        for name, value in fields(asked, **told).items():
             object.__setattr__(self, name, value)
 
     def replace(self, **changes: object) -> Problem:

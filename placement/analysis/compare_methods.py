@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from placement.analysis.sweep import minimised
 from placement.errors import InputError, PlacementError
 from placement.methods.options import Options, Progress
 from placement.methods.registry import available, explained, load_method, refusal, run
@@ -91,7 +92,7 @@ def compare(
         ``replicas`` (names), ``reason``. Numbers that do not exist are NaN.
 
         ``table.attrs`` holds ``problem`` (in words), ``kind`` and ``objective`` (what is minimised,
-        as a word and in words), ``minimised`` (with its unit), ``best_bound`` and ``operations``.
+        as a word and in words), ``minimised`` and ``unit``, ``best_bound`` and ``operations``.
         With a percentile or measures, the columns ``objective`` and ``bound`` are in that unit.
 
     Raises
@@ -157,14 +158,12 @@ def compare(
             }
         )
     goal = problem.objective
-    name = goal.headline(problem) or ("mean" if goal.kind == "measures" else "")
     table = pd.DataFrame(rows)
     table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
     table.attrs.update(
         problem=describe(problem),
         kind=goal.kind,
-        objective=goal.describe(),
-        minimised=f"{name} {goal.unit(problem)}".strip() if name else "",
+        **{**minimised(problem), "objective": goal.describe()},
         best_bound=bound,
         operations=problem.demand.operations,
     )

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from placement.analysis.sweep import objective_words, plan_columns, value_in_ms
+from placement.analysis.sweep import minimised, plan_columns, value_in_ms
 from placement.errors import InputError
 from placement.evaluation.moves import Moves, changes
 from placement.evaluation.waits.wait_checks import refuse_waits
@@ -163,7 +163,7 @@ def next_replicas(
     rows.sort(key=place)
     table = pd.DataFrame(rows, columns=list(NEXT_COLUMNS))
     prices = problem.instance.prices
-    table.attrs["objective"] = objective_words(problem)
+    table.attrs.update(minimised(problem))
     table.attrs["currency"] = None if prices is None else prices.currency
     return table
 

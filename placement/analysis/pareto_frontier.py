@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from placement.analysis.sweep import (
     check_question,
-    objective_words,
+    minimised,
     plan_columns,
     voter_counts,
     whole_numbers,
@@ -286,7 +286,7 @@ def pareto(
         complete=complete,
         currency=instance.prices.currency,
         prices=instance.prices.source,
-        objective=objective_words(question),
+        **minimised(question),
     )
     return table
 

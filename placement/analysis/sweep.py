@@ -85,10 +85,13 @@ def value_in_ms(plan: Plan) -> float:
     return objective.in_ms(plan.problem, plan.objective)
 
 
-def objective_words(question: Instance | Problem) -> str:
-    """Return the objective of a question in words; empty for the mean latency."""
-    words = question.objective.describe() if isinstance(question, Problem) else ""
-    return words.removeprefix("minimise ").removeprefix("maximise ")
+def minimised(question: Instance | Problem) -> dict[str, str]:
+    """Return the minimised value in words, its name, its unit; no words for the mean latency."""
+    if isinstance(question, Instance):
+        return {"objective": "", "minimised": "", "unit": "ms"}
+    goal = question.objective
+    words = goal.describe().removeprefix("minimise ").replace("maximise ", "late, not ", 1)
+    return {"objective": words, "minimised": goal.headline(question), "unit": goal.unit(question)}
 
 
 def plan_columns(plan: Plan) -> dict[str, object]:
@@ -244,7 +247,7 @@ def sweep(
     if all(row["voters"] is not None for row in rows):
         types["voters"] = int
     table = pd.DataFrame(rows, columns=list(SWEEP_COLUMNS), dtype=object).astype(types)
-    table.attrs["objective"] = objective_words(question)
+    table.attrs.update(minimised(question))
     return table
 
 

@@ -115,13 +115,14 @@ class LinearCost:
         return LinearCost(
             self.constant + other.constant,
             self.replica + other.replica,
-            _sum(self.voter, other.voter),
-            _sum(self.nearest, other.nearest),
-            _sum(self.witness, other.witness),
+            sum_of(self.voter, other.voter),
+            sum_of(self.nearest, other.nearest),
+            sum_of(self.witness, other.witness),
         )
 
 
-def _sum(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+def sum_of(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    """Return the sum of two arrays; None is 0."""
     if one is None or other is None:
         return other if one is None else one
     return one + other

@@ -483,7 +483,6 @@ def _of_objective(objective: MeanLatency) -> MeasureQuestion:
 
 def question_fields(
     asked: Mapping[str, object],
-    instance: Instance,
     *,
     objective: MeanLatency,
     budget: float | None,
@@ -495,8 +494,6 @@ def question_fields(
     ----------
     asked
         `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them.
-    instance
-        That of the problem; measures are checked against it with the problem.
     objective, budget, moves
         What the problem says besides, which is joined with the measures.
 
@@ -533,7 +530,6 @@ def question_fields(
                 value=str(before.aim),
                 expected="one of the two",
             )
-    del instance
     keep = asked.get("keep") or ()
     keep = (keep,) if isinstance(keep, (str, Limit)) else elements(keep, "keep", "a list of limits")
     every = [*before.keep, *map(read_limit, keep), *_limits_of(budget, moves)]  # type: ignore[arg-type]  # it checks
@@ -584,16 +580,13 @@ def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, obj
     sums = {
         limit.measure: limit.bound for limit in question.keep if not limit.measure.kind.of_latency
     }
-    latencies = [limit for limit in question.keep if limit.measure.kind.of_latency]
-    objective = MEAN_LATENCY if question.aim == MEAN and not latencies else None
-    if objective is MEAN_LATENCY and (question.distributions or question.outages):
+    latencies = any(limit.measure.kind.of_latency for limit in question.keep)
+    if question.aim != MEAN or latencies or question.distributions or question.outages:
         return None  # no older kind holds them
-    if objective is None or not sums.keys() <= {_COST, _CHANGES, _COPIED}:
+    if not sums.keys() <= {_COST, _CHANGES, _COPIED} or sums.get(_CHANGES, 0.0) % 1:
         return None
     moving = _CHANGES in sums or _COPIED in sums
-    if moving and (objective is not MEAN_LATENCY or sums.get(_CHANGES, 0.0) % 1):
-        return None
     at_most = int(sums[_CHANGES]) if _CHANGES in sums else None
     if moves is not None or moving:
         moves = dataclasses.replace(moves or Moves(), at_most=at_most, copy_gb=sums.get(_COPIED))
-    return {"objective": objective, "budget": sums.get(_COST), "moves": moves}
+    return {"objective": MEAN_LATENCY, "budget": sums.get(_COST), "moves": moves}

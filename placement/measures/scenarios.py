@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from placement.evaluation.cost_model import LinearCost, cost_model
+from placement.evaluation.cost_model import LinearCost, cost_model, sum_of
 from placement.evaluation.score import TIE
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
@@ -262,16 +262,10 @@ def _plus(row: Row, other: Row) -> Row:
     return replace(
         row,
         constant=row.constant + other.constant,
-        costs=_sum(row.costs, other.costs),
-        prices=_sum(row.prices, other.prices),
-        votes=_sum(row.votes, other.votes),
+        costs=sum_of(row.costs, other.costs),
+        prices=sum_of(row.prices, other.prices),
+        votes=sum_of(row.votes, other.votes),
     )
-
-
-def _sum(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 def _with_votes(problem: Problem, row: Row) -> Row:
@@ -279,4 +273,4 @@ def _with_votes(problem: Problem, row: Row) -> Row:
     rules = problem.rules
     if row.votes is None or rules.replicas_max != rules.voters:
         return row
-    return replace(row, prices=_sum(row.prices, row.votes), votes=None)
+    return replace(row, prices=sum_of(row.prices, row.votes), votes=None)

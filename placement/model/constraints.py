@@ -444,9 +444,8 @@ def _range(value: object) -> tuple[int, int]:
         low, high = min(value), max(value)
     elif isinstance(value, tuple):
         if len(value) != 2:
-            raise InputError(
-                "not a possible range", field="replicas", value=value, expected="(least, most)"
-            )
+            words, expected = "not a possible range", "(least, most), or names of sites"
+            raise InputError(words, field="replicas", value=value, expected=expected)
         low, high = value
     else:
         low, high = value, value

@@ -341,17 +341,17 @@ def _sweep(table: PlanTable) -> list[Child]:
         return found
 
     charts = [
-        ("value", "Objective of the best plan", "ms", "objective"),
+        ("value", "Objective of the best plan", "in its unit", "objective"),
         ("mean_latency", "Mean latency of the best plan", "ms", "latency"),
-        ("gain", "What one more replica brings", "ms less", "gain"),
+        ("gain", "What one more replica brings", "less" if valued else "ms less", "gain"),
         ("gap", "Gap of each cell", "gap, %", ""),
         ("seconds", "Time of each cell", "seconds (logarithmic)", ""),
     ]
     columns = {
         "Replicas": "replicas", "Voters": "voters", "Status": "status",
-        "Mean latency, ms": "mean_latency", **({"Objective, ms": "value"} if valued else {}),
-        "Gain, ms": "gain", "Gap, %": "gap%", "Cost": "cost", "Seconds": "seconds",
-        "Leader": "leader", "Sites": "replica_sites", "Reason": "reason",
+        "Mean latency, ms": "mean_latency", **({"Objective": "value"} if valued else {}),
+        "Gain" if valued else "Gain, ms": "gain", "Gap, %": "gap%", "Cost": "cost",
+        "Seconds": "seconds", "Leader": "leader", "Sites": "replica_sites", "Reason": "reason",
     }  # fmt: skip
     return [
         *(
@@ -376,13 +376,13 @@ def _frontier(table: PlanTable) -> list[Child]:
     )
     columns = {
         "Cost per month": "cost", "Mean latency, ms": "mean_latency",
-        **({"Objective, ms": "value"} if valued else {}), "Status": "status",
+        **({"Objective": "value"} if valued else {}), "Status": "status",
         "Replicas": "replicas", "Voters": "voters", "Leader": "leader",
         "Change from the point before": "change", "Sites": "replica_sites",
     }  # fmt: skip
     return [
         lines([stairs], caption="Least latency for a cost", x_label="cost per month",
-              y_label="objective, ms" if valued else "mean latency, ms", name="frontier",
+              y_label="objective" if valued else "mean latency, ms", name="frontier",
               steps=True),
         data_table("Points, cheapest first", _cells(rows, columns)),
     ]  # fmt: skip

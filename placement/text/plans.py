@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.support.status import Status, Termination
 from placement.text.text_tables import (
+    LABEL,
     escape,
     facts,
     makes_csv,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from placement.quorumstore.plan import QuorumPlan
 
 _MOST_CLIENTS = 5
-_LONGEST_LABEL = 18
 MOST_FAILURES = 12
 """Losses that the text of a plan shows."""
 
@@ -138,8 +138,7 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
     said = ms(plan.objective) + (unit if math.isfinite(plan.objective) else "")
     if math.isfinite(plan.bound) and plan.gap > 0 and ms(plan.bound) != ms(plan.objective):
         said += _no_plan_below(plan, ms(plan.bound) + unit)
-    short = len(name) <= _LONGEST_LABEL
-    return [(name, said) if short else ("Minimised", f"{name}: {said}")]
+    return [(name, said) if len(name) < LABEL else ("Minimised", f"{name}: {said}")]
 
 
 def _bound(plan: Plan) -> str:

@@ -20,7 +20,6 @@ from placement.analysis import compare_methods
 from placement.analysis import compare_methods as comparison
 from placement.analysis.data_quality import data_quality, effects_of_doubt
 from placement.analysis.next_replica import LIFTED, counted, next_replicas
-from placement.cli import main
 from placement.errors import InputError, LimitError, SolverError
 from placement.io import save_instance
 from placement.io.assemble_instance import assemble
@@ -437,34 +436,28 @@ def test_effects_are_those_of_solving_the_changed_problem() -> None:
         effects_of_doubt(plan, [("a", "z")])
 
 
-def test_the_import_reports_and_sensitivity_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("r.csv").write_text("from,to,ms\na,b,20\nb,a,40\na,c,90\nc,a,90\nb,c,60\n")
-    assert main(["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "mine"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+def test_the_import_reports_and_sensitivity_answers(command, tmp_path):
+    rtt, plan = tmp_path / "r.csv", tmp_path / "plan.json"
+    rtt.write_text("from,to,ms\na,b,20\nb,a,40\na,c,90\nc,a,90\nb,c,60\n")
+    asked = ("import", rtt, "--mix", "social", "--fill", "transpose", "-o")
+    out = " ".join(command(*asked, tmp_path / "mine").out.split())
     assert "1 pair missing and filled in, such as c → b" in out
     assert "1 asymmetric, such as b → a (40 ms, the other direction 20 ms)" in out
-    line = ["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "other", "--json"]
-    assert main(line) == 0
-    document = json.loads(capsys.readouterr().out)["quality"]
-    assert document["missing"] == [["c", "b"]]
-    assert document["faster_than_light"] is None
-    assert main(["solve", "mine", "--replicas", "2", "--voters", "2", "-o", "plan.json"]) == 0
-    capsys.readouterr()
-    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b"]) == 0
-    out = capsys.readouterr().out
+    quality = command(*asked, tmp_path / "other", "--json").document["quality"]
+    assert quality["missing"] == [["c", "b"]]
+    assert quality["faster_than_light"] is None
+    command("solve", tmp_path / "mine", "--replicas", 2, "--voters", 2, "-o", plan)
+    doubt = ("explain", plan, "--doubt", 20, "--pair", "c:b")
+    out = command(*doubt).out
     assert "Doubtful RTTs 20 % off: the optimum moves in " in out
     assert "all 3 pairs" in out
-    assert main(["explain", "plan.json", "--doubt", "20", "--pair", "c:b", "--json"]) == 0
-    doubts = json.loads(capsys.readouterr().out)["doubts"]
+    doubts = command(*doubt, "--json").document["doubts"]
     assert [(d["pairs"], d["factor"]) for d in doubts[:2]] == [
-        ([["c", "b"]], 0.8),
-        ([["c", "b"]], 1.2),
+        ([["c", "b"]], f) for f in (0.8, 1.2)
     ]
-    assert main(["explain", "plan.json", "--pair", "c:b"]) == 1
-    assert "--pair: no share" in capsys.readouterr().err
+    outcome = command("explain", plan, "--pair", "c:b")
+    assert outcome.code == 1
+    assert "--pair: no share" in outcome.err
 
 
 def priced(seed):

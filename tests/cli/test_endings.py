@@ -245,6 +245,16 @@ def test_the_library_leaves_the_threads_of_the_program_alone() -> None:
     )
 
 
+def test_an_interrupt_before_the_command_has_begun_is_no_traceback(monkeypatch, capsys):
+    class Stop:
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "placement.cli.dispatch", Stop())
+    assert main(["show"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_the_help_names_every_verb_and_exit_code() -> None:
     done = subprocess.run(_script("--help"), capture_output=True, text=True, check=True)
     for verb in ("solve", "compare", "show", "db", "import", "question"):

@@ -103,7 +103,7 @@ MEMBERS = {
          "isLearner": True},
     ],
 }  # fmt: skip
-STATUS = [{"Endpoint": "http://db00.example:2379", "Status": {"leader": 10501334649042878790}}]
+STATUS = [{"Status": {"leader": one}} for one in (2, 10501334649042878790, 10501334649042878790)]
 
 
 def read(*values):
@@ -118,6 +118,9 @@ def test_member_list_and_endpoint_status_are_read():
     assert found.non_voters_at == {"eu-west-1": 1}
     assert found.leaders == ("us-east-1",)
     assert found.members[0].identity == "91bc3c398fb3c146"
+    new = {"ID": 4, "peerURLs": ["http://new.example:2380"], "isLearner": True}
+    more = read({"members": [*MEMBERS["members"], new]})
+    assert "too-many-learners" in {f.rule for f in more.findings}
     other = [{"Endpoint": "x", "Status": {"leader": 7}}]  # of another cluster
     for texts in ((MEMBERS,), (MEMBERS, other)):
         assert "no-leader-preference" in {f.rule for f in read(*texts).findings}

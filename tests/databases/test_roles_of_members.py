@@ -83,7 +83,7 @@ LEARNER = {"peerURLs": ["https://c1:2380"], "isLearner": True}
          "equal-preferences"),
         ("mongodb", mongodb(a1={}, b1={"votes": 0}, c1={}), "V - V", "no preference", (2, 2),
          "ams cdg", "priority-without-vote!"),
-        ("mongodb", mongodb(a1={}, b1={}, c1={**LATE, "priority": 1}), "V V delayed",
+        ("mongodb", mongodb(a1={}, b1={}, c1={"slaveDelay": 600, "priority": 1}), "V V delayed",
          "no preference", (2, 2), "ams bom", "priority-of-a-hidden-member!"),
         ("mongodb", mongodb(a1={}, b1={}, c1={**ARBITER, "votes": 0}), "V V unread",
          "no preference", (2, 2), "ams bom", "arbiter-without-vote!"),

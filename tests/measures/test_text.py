@@ -320,6 +320,8 @@ def test_sweep_and_compare_take_losses(capsys: pytest.CaptureFixture[str]) -> No
     outages = ["--minimise", "mean over outages", "--outage", "any site=0.001"]
     compared = _json(capsys, ["compare", *asked, *outages, "--methods", "exact,local-search"])
     weighted = _json(capsys, ["solve", *asked, *outages])
+    main(["solve", *asked, *outages])
+    assert "\nMinimised    mean over outages: " in capsys.readouterr().out
     best = compared["methods"][0]
     assert best["status"] == "optimal"
     assert best["objective"] == pytest.approx(weighted["headline"]["ms"])

@@ -286,17 +286,15 @@ def test_the_command_proves_and_refuses(tmp_path, capsys):
     assert main(["solve", "azure", *ask, "--json"]) == 2
     path = tmp_path / "plan.json"
     path.write_text(capsys.readouterr().out)
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("proved: no configuration obeys all constraints\n")
-    assert main(["check", str(path), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    said = told(capsys, 0, "check", path).out
+    assert said.startswith("proved: no configuration obeys all constraints\n")
+    answer = json.loads(told(capsys, 0, "check", path, "--json").out)
     assert answer == {"proved": True, "status": "infeasible", "leaders": len(two)}
 
     document = json.loads(path.read_text())
     document["certificate"]["proofs"][0]["leaders"].pop()
     path.write_text(json.dumps(document))
-    assert main(["check", str(path)]) == 2
-    assert "refused: not exactly one proof" in capsys.readouterr().out
+    assert "refused: not exactly one proof" in told(capsys, 2, "check", path).out
 
 
 def small(**extra):
@@ -383,8 +381,8 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     page.write_text(report_html(plan), encoding="utf-8")
     assert "(proved by milp; no certificate)" in page.read_text(encoding="utf-8")
     save_plan(plan, tmp_path / "plan.json")
-    assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["certificate"] is None
+    shown = json.loads(told(capsys, 0, "show", tmp_path / "plan.json", "--json").out)
+    assert shown["certificate"] is None
 
 
 @pytest.mark.parametrize("clients_move", [False, True])
@@ -407,6 +405,13 @@ def test_no_plan_keeps_a_limit_after_the_loss_of_two_sites(clients_move):
     assert check_certificate(plan).bound == math.inf
 
 
+def told(capsys, code, *words):
+    """Run the command, which ends with an exit code, and return what it printed."""
+    capsys.readouterr()
+    assert main([*map(str, words)]) == code
+    return capsys.readouterr()
+
+
 def solve(tmp_path, *more):
     plan = tmp_path / "plan.json"
     assert (
@@ -417,12 +422,9 @@ def solve(tmp_path, *more):
 
 def test_a_plan_is_proved(tmp_path, capsys):
     plan = solve(tmp_path)
-    capsys.readouterr()
-    assert main(["check", str(plan)]) == 0
-    said = capsys.readouterr().out
+    said = told(capsys, 0, "check", plan).out
     assert said.startswith("proved: no configuration has a mean latency below")
-    assert main(["check", str(plan), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(told(capsys, 0, "check", plan, "--json").out)
     assert answer["proved"] is True
     assert answer["leaders"] == 27
 
@@ -432,52 +434,41 @@ def test_a_corrupted_certificate_is_refused(tmp_path, capsys):
     document = json.loads(plan.read_text())
     document["certificate"]["proofs"].pop()
     plan.write_text(json.dumps(document))
-    capsys.readouterr()
-    assert main(["check", str(plan)]) == 2
-    assert "refused: not exactly one proof" in capsys.readouterr().out
-    assert main(["check", str(plan), "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["proved"] is False
+    assert "refused: not exactly one proof" in told(capsys, 2, "check", plan).out
+    assert json.loads(told(capsys, 2, "check", plan, "--json").out)["proved"] is False
 
 
 def test_a_plan_without_a_proof_is_refused(tmp_path, capsys):
     plan = solve(tmp_path, "--method", "kq")
-    capsys.readouterr()
-    assert main(["check", str(plan)]) == 2
-    assert "carries no certificate" in capsys.readouterr().out
+    assert "carries no certificate" in told(capsys, 2, "check", plan).out
 
 
 def test_a_search_is_repeated(tmp_path, capsys):
     """A plan that another method proved without a certificate holds, and a worse one does not."""
     plan = solve(tmp_path, "--set", "certificate=false")
-    assert main(["check", str(plan)]) == 2
-    capsys.readouterr()
-    assert main(["check", str(plan), "--again"]) == 0
-    said = capsys.readouterr().out
+    told(capsys, 2, "check", plan)
+    said = told(capsys, 0, "check", plan, "--again").out
     assert said.startswith("searched again: no configuration has a mean latency below 84.33")
-    assert main(["check", str(plan), "--again", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(told(capsys, 0, "check", plan, "--again", "--json").out)
     assert answer["holds"] is True
     assert answer["bound"] <= answer["score"] * (1 + 1e-9)
     worse = solve(tmp_path, "--method", "nearest-centroid", "--force")
-    capsys.readouterr()
-    assert main(["check", str(worse), "--again"]) == 2
-    assert "not proved: a second search finds 84.33" in capsys.readouterr().out
-    assert main(["check", str(worse), "--again", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["holds"] is False
+    assert (
+        "not proved: a second search finds 84.33" in told(capsys, 2, "check", worse, "--again").out
+    )
+    assert json.loads(told(capsys, 2, "check", worse, "--again", "--json").out)["holds"] is False
 
 
 def test_no_plan_is_found_again(tmp_path, capsys):
     path = tmp_path / "none.json"
     words = ["solve", "world27", "--replicas", "3", "--voters", "3", "--json"]
-    assert main([*words, "--distinct", "continent=4"]) == 2
-    path.write_text(capsys.readouterr().out)
-    assert main(["check", str(path), "--again"]) == 0
-    assert "searched again: no configuration obeys all constraints" in capsys.readouterr().out
+    path.write_text(told(capsys, 2, *words, "--distinct", "continent=4").out)
+    again = told(capsys, 0, "check", path, "--again").out
+    assert "searched again: no configuration obeys all constraints" in again
 
 
 def test_a_missing_file_is_bad_input(tmp_path, capsys):
-    assert main(["check", str(tmp_path / "none.json")]) == 1
-    assert "none.json" in capsys.readouterr().err
+    assert "none.json" in told(capsys, 1, "check", tmp_path / "none.json").err
 
 
 def test_a_field_that_was_edited_is_bad_input(tmp_path, capsys):
@@ -490,11 +481,9 @@ def test_a_field_that_was_edited_is_bad_input(tmp_path, capsys):
     ):
         plan.write_text(json.dumps({**json.loads(text), key: value}))
         for command in ("check", "show"):
-            capsys.readouterr()
-            assert main([command, str(plan)]) == 1
-            told = capsys.readouterr()
-            assert f"{plan}: {key}" in told.err
-            assert "proved" not in told.out
+            outcome = told(capsys, 1, command, plan)
+            assert f"{plan}: {key}" in outcome.err
+            assert "proved" not in outcome.out
 
 
 def test_the_work_is_limited(tmp_path, capsys):
@@ -503,20 +492,15 @@ def test_the_work_is_limited(tmp_path, capsys):
     for proof in document["certificate"]["proofs"]:
         proof["events"] = [["enumerate"]]
     plan.write_text(json.dumps(document))
-    capsys.readouterr()
-    assert main(["check", str(plan), "--work", "1000000"]) == 1
-    assert "more than 1,000,000 steps" in capsys.readouterr().err
-    assert main(["check", str(plan), "--work", "-1"]) == 1
-    assert "--work: out of range: got '-1'" in capsys.readouterr().err
+    assert "more than 1,000,000 steps" in told(capsys, 1, "check", plan, "--work", "1000000").err
+    assert "--work: out of range: got '-1'" in told(capsys, 1, "check", plan, "--work", "-1").err
 
 
 def test_what_was_not_checked_says_so(tmp_path, capsys):
     plan = solve(tmp_path)
-    capsys.readouterr()
-    assert main(["show", str(plan)]) == 0
-    assert "optimal, bound claimed by exact, not checked" in capsys.readouterr().out
-    assert main(["show", str(plan), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["claim"] == "bound claimed by exact, not checked"
+    assert "optimal, bound claimed by exact, not checked" in told(capsys, 0, "show", plan).out
+    shown = json.loads(told(capsys, 0, "show", plan, "--json").out)
+    assert shown["claim"] == "bound claimed by exact, not checked"
     page = tmp_path / "plan.html"
     assert main(["report", str(plan), "-o", str(page)]) == 0  # checks a short certificate itself
     assert "not checked" not in page.read_text()

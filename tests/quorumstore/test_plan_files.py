@@ -336,6 +336,14 @@ def test_no_prefix_is_ruled_out_by_a_bound_that_does_not_hold(seed):
                 np.testing.assert_array_equal(refuted, thresholds[side][scenario] > best)
 
 
+def changed(folder, change):
+    path = save_plan(place(key(0)), folder / "plan.json")
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    return path
+
+
 @pytest.mark.parametrize(
     ("change", "flaw"),
     [
@@ -349,10 +357,7 @@ def test_no_prefix_is_ruled_out_by_a_bound_that_does_not_hold(seed):
     ],
 )
 def test_a_certificate_with_a_flaw_is_refused(tmp_path, command, change, flaw):
-    path = save_plan(place(key(0)), tmp_path / "plan.json")
-    document = json.loads(path.read_text())
-    change(document["certificate"])
-    path.write_text(json.dumps(document))
+    path = changed(tmp_path, lambda document: change(document["certificate"]))
     outcome = command("check", path)
     assert outcome.code == 2, outcome.out
     assert re.search(flaw, outcome.out)
@@ -370,10 +375,7 @@ def test_a_certificate_with_a_flaw_is_refused(tmp_path, command, change, flaw):
     ],
 )
 def test_a_certificate_of_another_form_is_bad_input(tmp_path, change, message):
-    path = save_plan(place(key(0)), tmp_path / "plan.json")
-    document = json.loads(path.read_text())
-    change(document["certificate"])
-    path.write_text(json.dumps(document))
+    path = changed(tmp_path, lambda document: change(document["certificate"]))
     with pytest.raises(InputError, match=message):
         load_any_plan(path)
 

@@ -116,21 +116,21 @@ def _methods_text(table: pd.DataFrame) -> str:
     # With money in the objective a bound is on more than latency, and no mean; one on a percentile
     # or another measure is in its unit already.
     own = table.attrs["kind"] == "measures"
-    tail = str(table.attrs["minimised"]) if own else ""
-    money = not tail and bool((table["objective"] > table["score"]).any())
-    scale = 1.0 if money or tail else table.attrs["operations"]
+    unit = str(table.attrs["unit"])
+    money = not own and bool((table["objective"] > table["score"]).any())
+    scale = 1.0 if money or own else table.attrs["operations"]
+    bound = "bound, objective" if money else f"bound {unit}".strip()
 
     def gap(row: Row) -> str:
         shown = cell(100 * row["gap"], 2)
         return shown if shown == "–" else f"{shown} %"
 
     columns: Columns = [("method", "method", 0), ("status", "status", 0)]
-    columns += [(tail, "objective", 1)] if tail else []
-    unit = tail.split()[-1] if tail else "ms"
     columns += [
+        *_minimised_column(table, "objective", 3 if not unit else 1),
         ("mean ms", "mean_latency", 3),
         ("gap", gap, 2),
-        ("bound, objective" if money else f"bound {unit}", lambda row: row["bound"] / scale, 3),
+        (bound, lambda row: row["bound"] / scale, 3),
         ("seconds", "seconds", 3),
         ("leader", "leader", 0),
     ]
@@ -138,6 +138,12 @@ def _methods_text(table: pd.DataFrame) -> str:
     asked = wrap(escape(str(table.attrs["problem"])))
     lines = [asked, "", columns_text(table, columns), "", said]
     return "\n".join([*lines, *_reasons(table, lambda row: str(row["method"]))])
+
+
+def _minimised_column(table: pd.DataFrame, key: str, decimals: int) -> Columns:
+    """Return the column of the minimised value; none for the mean latency, which has its own."""
+    name, unit = str(table.attrs["minimised"]), str(table.attrs["unit"])
+    return [(f"{name} {unit}".strip(), key, decimals)] if name else []
 
 
 def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
@@ -273,25 +279,25 @@ def _run_sizes(args: argparse.Namespace) -> int:
 def _sweep_text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
 
-    objective = str(table.attrs["objective"])
+    objective, unit = str(table.attrs["objective"]), str(table.attrs["unit"])
     columns: Columns = [
         ("replicas", "replicas", 0),
         ("voters", "voters", 0),
         ("status", "status", 0),
         ("mean ms", "mean_latency", 3),
-        *([("value ms", "value", 3)] if objective else []),
-        ("gain ms", "gain", 3),
+        *_minimised_column(table, "value", 3),
+        (f"gain {unit}".strip(), "gain", 3),
         ("gain %", "gain_percent", 1),
         ("gap %", lambda row: 100 * row["gap"], 2),
         ("seconds", "seconds", 2),
         *([("cost", "cost", 2)] if table["cost"].notna().any() else []),
         ("leader", "leader", 0),
     ]
-    saved = "value" if objective else "latency"
+    saved = "value" if table.attrs["minimised"] else "latency"
     lines = [
         columns_text(table, columns),
         "",
-        *([wrap(f"value: {escape(objective)}, which is minimised")] if objective else []),
+        *([wrap(f"minimised: {escape(objective)}")] if objective else []),
         wrap(f"gain: {saved} saved by the last replica, against one fewer and as many voters"),
     ]
     cells = _reasons(table, lambda row: f"{row['replicas']}/{cell(row['voters'])}")
@@ -418,12 +424,12 @@ def _of_measures(
 def _pareto_text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
 
-    objective, points = str(table.attrs["objective"]), table.to_dict("records")
+    points = table.to_dict("records")
     columns: Columns = [
         ("", "number", 0),
         (f"cost {table.attrs['currency']}", lambda row: float(row["cost"]), 2),
         ("mean ms", "mean_latency", 3),
-        *([(f"{objective} ms", "value", 3)] if objective else []),
+        *_minimised_column(table, "value", 3),
         *((name, name, 0) for name in ("status", "replicas", "voters", "leader")),
     ]
     lines = [columns_text(table.assign(number=range(1, len(points) + 1)), columns), ""]

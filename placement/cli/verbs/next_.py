@@ -129,13 +129,13 @@ def _text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
 
     currency = table.attrs["currency"]
-    value = str(table.attrs["objective"])
+    value, unit = str(table.attrs["objective"]), str(table.attrs["unit"])
     names = {"present": "as it is", "roles": "new roles"}
     columns: Columns = [
         ("change", lambda r: f"{names.get(r['change'], r['change'])} {r['site']}".strip(), 0),
         ("replicas", "replicas", 0),
-        ("value ms" if value else "mean ms", "value", 3),
-        ("gain ms", "gain", 3),
+        (f"{table.attrs['minimised'] or 'mean'} {unit}".strip(), "value", 3),
+        (f"gain {unit}".strip(), "gain", 3),
         ("gain %", "gain_percent", 1),
         *([(f"cost {currency}", "cost_change", 2)] if currency else []),
         ("status", "status", 0),
@@ -143,7 +143,7 @@ def _text(table: pd.DataFrame) -> str:
     ]
     notes = [wrap("gain: against what runs today; every row has its best leader and voters")]
     if value:
-        notes.insert(0, wrap(f"value: {escape(value)}, which is minimised"))
+        notes.insert(0, wrap(f"minimised: {escape(value)}"))
     if currency:
         notes.append(wrap("cost: change of the cost, per interval of demand"))
     return "\n".join([columns_text(table, columns), "", *notes])

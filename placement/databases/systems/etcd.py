@@ -140,7 +140,7 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
     if learners <= most:
         return ()
     return (
-        f"it has {learners} non-voting replicas, and etcd allows {most} learners (from 3.6 on "
+        f"it has {learners} non-voting replicas, and etcd allows {most} as learners (from 3.6 on "
         "--max-learners raises that: start the servers with it and --set max_learners=N)",
     )
 

@@ -100,9 +100,6 @@ def test_a_move_must_pay_in_a_row() -> None:
     assert one(rule, *good) == (0, 1)
     assert one(rule, *good, streak=1) == (1, 0)
     assert one(rule, *bad, streak=1) == (0, 0)
-
-
-def test_half_an_interval_gains_half_as_much() -> None:
     assert one(Hysteresis(0.5), [10.0, 8.0], [0.0, 0.9]) == (1, 0)
     assert one(Hysteresis(0.5), [10.0, 8.0], [0.0, 1.1]) == (0, 0)
     assert one(Hysteresis(1e-308), [math.inf, 8.0], [0.0, 1e5]) == (1, 0)
