@@ -585,8 +585,7 @@ def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, obj
         return None  # no older kind holds them
     if not sums.keys() <= {_COST, _CHANGES, _COPIED} or sums.get(_CHANGES, 0.0) % 1:
         return None
-    moving = _CHANGES in sums or _COPIED in sums
     at_most = int(sums[_CHANGES]) if _CHANGES in sums else None
-    if moves is not None or moving:
+    if moves is not None or _CHANGES in sums or _COPIED in sums:
         moves = dataclasses.replace(moves or Moves(), at_most=at_most, copy_gb=sums.get(_COPIED))
     return {"objective": MEAN_LATENCY, "budget": sums.get(_COST), "moves": moves}

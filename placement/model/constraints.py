@@ -434,26 +434,22 @@ def mask(size: int, indices: Iterable[int]) -> BoolArray:
 
 def _range(value: object) -> tuple[int, int]:
     """Inclusive range of |R| from a number, a pair or a Python range."""
-    low: object
-    high: object
+
+    def no_range(expected: str) -> InputError:
+        return InputError("not a possible range", field="replicas", value=value, expected=expected)
+
+    low, high = value, value
     if isinstance(value, range):
         if len(value) == 0 or abs(value.step) != 1:
-            words = "not a possible range"
-            expected = "a non-empty range of step 1"
-            raise InputError(words, field="replicas", value=value, expected=expected)
+            raise no_range("a non-empty range of step 1")
         low, high = min(value), max(value)
     elif isinstance(value, tuple):
         if len(value) != 2:
-            words, expected = "not a possible range", "(least, most), or names of sites"
-            raise InputError(words, field="replicas", value=value, expected=expected)
+            raise no_range("(least, most), or names of sites")
         low, high = value
-    else:
-        low, high = value, value
     least, most = whole(low, "replicas", minimum=1), whole(high, "replicas", minimum=1)
     if least > most:
-        raise InputError(
-            "not a possible range", field="replicas", value=value, expected="least <= most"
-        )
+        raise no_range("least <= most")
     return least, most
 
 

@@ -382,8 +382,7 @@ def _frontier(table: PlanTable) -> list[Child]:
     }  # fmt: skip
     return [
         lines([stairs], caption="Least latency for a cost", x_label="cost per month",
-              y_label="objective" if valued else "mean latency, ms", name="frontier",
-              steps=True),
+              y_label="objective" if valued else "mean latency, ms", name="frontier", steps=True),
         data_table("Points, cheapest first", _cells(rows, columns)),
     ]  # fmt: skip
 
