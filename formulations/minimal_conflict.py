@@ -11,6 +11,7 @@ with CP-SAT: the set has no plan, and without any one of its members there is on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,8 +79,13 @@ class Constraint:
     index: int = -1
 
 
-def explain_infeasible(problem: Problem) -> tuple[str, ...]:
+def explain_infeasible(problem: Problem, *, seconds: float = math.inf) -> tuple[str, ...]:
     """Return why an infeasible problem has no plan, in one sentence.
+
+    Parameters
+    ----------
+    problem, seconds
+        As of :func:`minimal_conflict`.
 
     Returns
     -------
@@ -96,13 +102,13 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     if _beyond_search(problem):
         free = problem.replace(budget=None)
         if _has_no_plan(free):
-            return explain_infeasible(free)
+            return explain_infeasible(free, seconds=seconds)
         priced = " and ".join(part for part in problem.cost_parts if part != "moves")
         return (
             f"no plan keeps the budget of {problem.budget:g} and the other rules together; the "
             f"prices of {priced} are part of the cost",
         )
-    found, confirmed, plan = minimal_conflict(problem)
+    found, confirmed, plan = minimal_conflict(problem, seconds)
     if plan is not None:
         moves = problem.move_costs is not None and problem.move_costs.limits
         if not problem.objective.minimises_mean or problem.demand.waits or moves:
@@ -144,8 +150,17 @@ def _beyond_search(problem: Problem) -> bool:
     return problem.budget is not None and bool(parts) and count_sets(problem) > _MOST_SETS
 
 
-def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
+def minimal_conflict(
+    problem: Problem, seconds: float = math.inf
+) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
     """Return constraints that together have no plan, none of which can be left out.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    seconds
+        Time for each search of CP-SAT; the complete search drops what a short one leaves.
 
     Returns
     -------
@@ -165,7 +180,7 @@ def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Co
         if (plan := find_feasible(problem)) is not None:
             return (), True, plan
     everything = constraints_of(problem)
-    guarded = _Guarded(problem, everything)
+    guarded = _Guarded(problem, everything, seconds)
     core = _without_needless(guarded.core(), lambda kept: guarded.core(kept) is None)
     try:
         plan = find_feasible(keeping(problem, core))
@@ -308,10 +323,13 @@ def _words(found: Iterable[Constraint]) -> list[str]:
 class _Guarded:
     """Model of the feasible plans, with a literal in front of every removable constraint."""
 
-    def __init__(self, problem: Problem, constraints: Sequence[Constraint]) -> None:
+    def __init__(
+        self, problem: Problem, constraints: Sequence[Constraint], seconds: float = math.inf
+    ) -> None:
         from ortools.sat.python import cp_model
 
         self.problem = problem
+        self.seconds = seconds if math.isfinite(seconds) else None
         self.model = cp_model.CpModel()
         count = len(problem.instance.sites)
         self.replica = [self.model.new_bool_var(f"replica{s}") for s in range(count)]
@@ -339,7 +357,7 @@ class _Guarded:
         assumed = list(self.guards) if kept is None else list(kept)
         self.model.clear_assumptions()
         self.model.add_assumptions([self.guards[constraint] for constraint in assumed])
-        solver = new_solver(seconds=None, seed=0, threads=1)
+        solver = new_solver(seconds=self.seconds, seed=0, threads=1)
         if solver.solve(self.model) != cp_model.INFEASIBLE:
             return tuple(assumed) if kept is None else None
         named = set(solver.sufficient_assumptions_for_infeasibility())

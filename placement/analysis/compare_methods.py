@@ -201,7 +201,7 @@ def run_method(name: str, problem: Problem, options: Options) -> MethodRun:
             return MethodRun(name, None, "refused", why, 0.0)
         plan = run(method, problem, options)
         seconds = plan.seconds
-        plan = explained(plan)
+        plan = explained(plan, options.time_limit)
     except PlacementError as error:
         return MethodRun(name, None, "failed", str(error), time.perf_counter() - started)
     except Exception as error:  # a defect of one method, maybe not ours, must not hide the others

@@ -196,7 +196,7 @@ def sweep(
             options = dataclasses.replace(
                 options, progress=functools.partial(progress, size, count)
             )
-        return explained(run(answer, problem, options))
+        return explained(run(answer, problem, options), options.time_limit)
 
     rows: list[dict[str, object]] = []
     stopped = False

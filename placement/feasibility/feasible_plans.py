@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -417,8 +419,8 @@ def role_choices(problem: Problem, replicas: tuple[int, ...]) -> Iterator[Config
 class Explainer(Protocol):
     """Interface of a registered function."""
 
-    def __call__(self, problem: Problem) -> Iterable[str]:
-        """Return sentences that say why a problem has no plan."""
+    def __call__(self, problem: Problem, *, seconds: float) -> Iterable[str]:
+        """Return sentences that say why a problem has no plan, as far as the time suffices."""
 
 
 EXPLAINERS: Group[Explainer] = Group(
@@ -430,8 +432,15 @@ EXPLAINERS: Group[Explainer] = Group(
 """All registered explainers."""
 
 
-def explain_infeasible(problem: Problem) -> tuple[str, ...]:
+def explain_infeasible(problem: Problem, seconds: float = math.inf) -> tuple[str, ...]:
     """Return why an infeasible problem has no plan, from every registered explainer in turn.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    seconds
+        Time for all explainers together.
 
     Raises
     ------
@@ -441,6 +450,8 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
         When a registered object cannot be imported or called.
     """
     sentences: list[str] = []
+    end = time.perf_counter() + seconds
     for name in EXPLAINERS.names():
-        sentences.extend(str(sentence) for sentence in EXPLAINERS.load(name)(problem))
+        if (left := end - time.perf_counter()) > 0:
+            sentences.extend(map(str, EXPLAINERS.load(name)(problem, seconds=left)))
     return tuple(sentences)

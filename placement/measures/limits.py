@@ -109,12 +109,13 @@ def explain_limits(
     method
         Name of the method that answers each question.
     seconds
-        Time for all questions together.
+        Time for all questions together, at most :data:`EXPLANATION_SECONDS`.
     """
     goal = problem.objective
     if not isinstance(goal, MeasureQuestion) or not goal.keep:
         return ()
-    end, undecided, left = time.perf_counter() + seconds, False, list(goal.keep)
+    end = time.perf_counter() + min(seconds, EXPLANATION_SECONDS)
+    undecided, left = False, list(goal.keep)
     known, kept = load_method(method).in_session(), dict[Measure, Configuration | None]()
 
     def asked(aim: Measure, keep: Sequence[Limit], gap: float, parts: int = 1) -> Plan | None:

@@ -22,6 +22,7 @@ method's own ``call``.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -397,13 +398,20 @@ def solve(
         progress=progress,
         settings={} if settings is None else settings,
     )
-    return explained(run(load_method(method), problem, options))
+    return explained(run(load_method(method), problem, options), time_limit)
 
 
-def explained(plan: Plan) -> Plan:
+def explained(plan: Plan, time_limit: float | None = None) -> Plan:
     """Put before an infeasible plan's reasons which constraints conflict, when no number says so.
 
     :func:`run` leaves this out, because the search it takes is worth it only where a person reads.
+
+    Parameters
+    ----------
+    plan
+        The answer to a problem.
+    time_limit
+        Seconds for the answer and the explanation together; None: no limit.
 
     Raises
     ------
@@ -415,7 +423,8 @@ def explained(plan: Plan) -> Plan:
     from placement.feasibility.feasible_plans import explain_infeasible
 
     try:
-        sentences = explain_infeasible(plan.problem)
+        left = math.inf if time_limit is None else time_limit - plan.seconds
+        sentences = explain_infeasible(plan.problem, left)
     except KeyboardInterrupt:
         return plan  # that there is none is proven all the same
     return plan.replace(reasons=(*sentences, *plan.reasons))

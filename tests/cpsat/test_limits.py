@@ -716,7 +716,7 @@ def test_the_solver_names_every_kind_of_constraint_by_itself(asked, kinds):
 
 
 def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
-    def pressed(problem):
+    def pressed(problem, seconds):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("placement.feasibility.feasible_plans.explain_infeasible", pressed)

@@ -16,6 +16,7 @@ from placement.evaluation.objective import score_of
 from placement.measures import After, Limit, Measure, MeasureKind, read_limit, read_measure
 from placement.measures.limits import explain_limits, limit_prices, measure_front
 from placement.measures.values import value, values
+from placement.methods import Options, explained, load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination
@@ -320,6 +321,9 @@ def test_limits_that_are_not_decided_about_in_time() -> None:
     (together,) = explain_limits(limited(2, keep=keep), "exhaustive", seconds=0.0)
     assert together.startswith("no plan keeps the limits mean <= 1 ms, cost <= 1, replicas <= 4 ")
     assert together.endswith("together (whether fewer of them conflict was not decided in time)")
+    plan = run(load_method("exhaustive"), limited(2, keep=keep), Options())
+    assert explained(plan, time_limit=plan.seconds).reasons == plan.reasons != ()
+    assert explained(plan, time_limit=plan.seconds + 60).reasons[0].startswith("no plan keeps")
 
 
 def test_limits_of_which_one_alone_leaves_no_plan() -> None:
