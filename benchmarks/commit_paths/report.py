@@ -38,8 +38,8 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def predicted(rows: Sequence[SystemRow], layout: Layout) -> dict[tuple[int, str], float]:
-    """Return ms by (client, operation) under a layout whose disks are all alike."""
-    (disk,) = set(layout.disks)
+    """Return ms by (client, operation) under a layout whose voters have disks that are alike."""
+    (disk,) = set(layout.disks[:VOTERS])
     paths = [row.under(disk, 0.0, VOTERS) for row in rows]
     sites = tuple(f"s{i}" for i in range(len(layout.disks)))
     operations = [
