@@ -295,11 +295,13 @@ def _sane(path: _Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in busy:
+        code = error.sqlite_errorcode & 0xFF if isinstance(error, sqlite3.OperationalError) else 0
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise _another_watch(path) from None
+        full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+        expected = "room on the disk, and leave to write" if full else "a state file of a watch"
         raise InputError(
-            f"cannot be used ({error})", source=os.fspath(path), expected="a state file of a watch"
+            f"cannot be used ({error})", source=os.fspath(path), expected=expected
         ) from None
 
 

@@ -23,7 +23,7 @@ from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import Store
 from placement.overtime.watch.arrivals import IntervalKey
-from placement.overtime.watch.state_store import Rejection, read_log
+from placement.overtime.watch.state_store import Rejection, _sane, read_log
 from tests.cli.command import Run as Call
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
@@ -259,6 +259,10 @@ def test_other_files_are_no_state(tmp_path: Path) -> None:
             Store.open(nowhere, settings())
     with pytest.raises(InputError, match="no such state file"):
         read_log(tmp_path / "none.db")
+    link = sqlite3.connect(":memory:")
+    link.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(InputError, match="expected room on the disk"), _sane(other):
+        link.execute("CREATE TABLE t (x)")
 
 
 FORGED = [
