@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from placement.cli.dispatch import GONE
+
 ROOT = Path(__file__).resolve().parents[1]
 TREES = ("placement", "formulations", "heuristics", "benchmarks")
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
@@ -131,3 +133,9 @@ def test_every_term_of_the_glossary_has_a_module():
         assert exists(where.strip("`")), term
     terms = [term for term, _, _ in rows]
     assert len(set(terms)) == len(terms)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_name_no_verb_that_is_gone(page):
+    present = page.read_text(encoding="utf-8").partition("### Taken away")[0]
+    assert not GONE.keys() & set(re.findall(r"`placement ([a-z]+)\b", present))
