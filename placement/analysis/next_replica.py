@@ -127,7 +127,7 @@ def next_replicas(
     Raises
     ------
     InputError
-        For a plan without a configuration, or of whose replicas the instance has none.
+        For a plan without a configuration, or of whose replicas the instance has none or too few.
     SolverError
         When the method does not prove a row.
     """
@@ -154,6 +154,10 @@ def next_replicas(
             rows.append(_row(change, site, answer, now))
         if progress is not None:
             progress(len(rows), len(questions))
+    if not rows:
+        words = "no change obeys the constraints of the plan at its sites that the instance has"
+        expected = "more of its sites in the instance, or --lift"
+        raise InputError(words, field="plan", value=held, expected=expected)
 
     def place(row: dict[str, object]) -> tuple[int, float, str]:
         gain = float(str(row["gain"]))
