@@ -160,9 +160,9 @@ def next_replicas(
         raise InputError(words, field="plan", value=held, expected=expected)
 
     def place(row: dict[str, object]) -> tuple[int, float, str]:
-        gain = float(str(row["gain"]))
+        value = float(str(row["value"]))  # what runs today may have none, and no row a gain then
         order = _ORDER.index(str(row["change"]))
-        return order, -gain if gain == gain else math.inf, str(row["site"])
+        return order, value if value == value else math.inf, str(row["site"])
 
     rows.sort(key=place)
     table = pd.DataFrame(rows, columns=list(NEXT_COLUMNS))

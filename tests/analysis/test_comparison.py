@@ -513,14 +513,16 @@ def test_the_constraints_of_the_plan_hold_for_every_row():
     assert "drop" not in set(table.change)  # two replicas have no place for three voters
 
 
-def test_a_replica_at_a_lost_site_is_gone():
-    instance = priced(3)
+@pytest.mark.parametrize("seed", [3, 7, 8])
+def test_a_replica_at_a_lost_site_is_gone(seed):
+    instance = priced(seed)
     plan = placement.solve(placement.Problem(instance, replicas=4, voters=2))
     lost = plan.replicas[0]
     table = next_replicas(plan, placement.without_sites(instance, [lost]))
     assert set(table.change) == {"roles", "add", "drop", "best", "best with one more"}
     assert lost not in {site for row in table.replica_sites for site in row}
     assert table.gain.isna().all()
+    assert table[table.change == "add"].value.is_monotonic_increasing
     other = next(site for site in instance.sites if site not in plan.replicas)
     table = next_replicas(plan, placement.without_sites(instance, [other]))
     now = table[table.change == "present"].iloc[0]
