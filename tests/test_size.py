@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 35783,
     "heuristics": 6004,
     "benchmarks": 13292,
-    "tests": 50367,
+    "tests": 50369,
 }
 
 ROOMS = {
