@@ -106,6 +106,18 @@ def test_shared_bounds_are_no_greater_than_those_of_the_moved_multipliers(seed, 
         assert bound <= brute_force(dataclasses.replace(core, rules=only)) * (1 + 1e-11)
 
 
+def test_bounds_whose_pass_is_stopped_are_forgotten():
+    """The next search with the kernel took reduced costs and multipliers of two passes for one."""
+    core, rng = spread_out(900, 40, 1, 3, 2), np.random.default_rng(0)
+    leaders, opened = core.leaders.astype(np.int32), open_kernel(core)
+    for seconds, largest in ((60.0, 1), (0.0, 300)):
+        given_u = largest * rng.random(len(core.active)) * core.near[core.active]
+        reference = ReferenceLeader.of(core, 0, given_u)
+        bounds = opened.shared_bounds(reference, leaders, core.waits[leaders], seconds)
+        recalled = opened.bounds_from_memory(leaders.tolist(), 0, 60.0)
+        assert np.isnan(bounds).all() == np.isnan(recalled).all() == (seconds == 0)
+
+
 @each_kernel
 def test_the_bound_rises_before_all_have_root_bounds(kernel, monkeypatch):
     core = spread_out(24, 30, seed=3, size=6, voters=3)

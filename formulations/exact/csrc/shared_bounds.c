@@ -15,7 +15,7 @@
 #define MOST_INTERVALS 256 /* intervals of t */
 #define MOST_CUT 64        /* clients of a leader whose multipliers are cut in the pass over all leaders ... */
 #define CUT_SHARE 0.98     /* ... fewer, where they have this share of all that is cut */
-#define CUT_NEAR 0.98      /* share of the cutoff from which those of all clients are */
+#define CUT_NEAR 0.98      /* share of the cutoff from which the multipliers of all clients are cut */
 
 /* Clients whose multipliers are more than they cost at the leader, and none to the end of a block of PAD. */
 typedef struct {
@@ -223,6 +223,7 @@ static void list_cuts(context *x, shared_work *w, const int *leader)
     for (int k = 0; k < w->listed; k++) {
         cut_list *list = &w->cuts[k];
         double size = 0.0, left = 0.0;
+        x->memory.stored[leader[k]] = 0; /* until rho of all sites fits: the pass may be stopped */
         x->memory.served[leader[k]] = cut_multipliers(&x->p, w, k, leader[k], excess);
         int found = smallest(excess, x->p.clients, MOST_CUT, chosen), count = 0;
         for (int c = 0; c < x->p.clients; c++)
