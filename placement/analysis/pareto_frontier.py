@@ -268,7 +268,7 @@ def pareto(
                         break
     except KeyboardInterrupt:
         complete = False
-    best: list[Plan] = []  # those that no plan beats in both, one per tie
+    best: list[Plan] = []  # no plan beats one of these in both; of equal plans one
     for plan in sorted(plans, key=lambda plan: (plan.cost, plan.objective)):
         if not best or plan.objective < best[-1].objective * (1 - OPTIMALITY_TOLERANCE):
             best.append(plan)

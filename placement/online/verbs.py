@@ -470,8 +470,8 @@ def _add_dynamic(parts: Subparsers) -> None:
             "(default 100)", types.number(), 100.0),
         Switch("--write-cost", "W", "cost of a write at each dynamic copy, as part of the RTT "
             "to it (default 0)", types.number(), 0.0),
-        Switch("--sites", "SITES", "sites that may hold dynamic copies (default: those that read "
-            f"most; with the replicas at most {_MOST_SITES})", types.names, several=True),
+        Switch("--sites", "SITES", "sites that may hold dynamic copies (default: the sites with "
+            f"the most reads; with the replicas at most {_MOST_SITES})", types.names, several=True),
     )  # fmt: skip
     parser.set_defaults(compare=_compare_dynamic, run=run)
 

@@ -172,7 +172,7 @@ def migrate(
     rest = groups - sum(led_by.values())
     for site in sorted(exact, key=lambda site: (led_by[site] - exact[site], site))[:rest]:
         led_by[site] += 1
-    # those that lead at the beginning or the end, and the groups of each at the beginning
+    # leaders at the beginning or the end, and the groups of each leader at the beginning
     leaders = sorted({site for site, count in led_by.items() if count} | {configuration.leader})
     counts = [led_by.get(site, 0) for site in leaders]
     place, now = leaders.index(configuration.leader), np.array(counts, dtype=np.intp)

@@ -284,8 +284,8 @@ class Ground:
 class MapView:
     """A map in units of a view :data:`WIDTH` across and `height` down.
 
-    `layers` are those that depend on the plan, from bottom to top, by class; `identifier` is that
-    of the element, unique on the page.
+    `layers` depend on the plan: by class, from bottom to top. The element has an `identifier` that
+    is unique on the page.
     """
 
     height: float
