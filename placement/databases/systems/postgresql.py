@@ -51,7 +51,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _QUOTED = re.compile(r'"(?:[^"]|"")+"')
 _RULE = re.compile(r"[-+ ]+|\(\d+ rows?\)")
 _RECEIVER = "pg_receivewal"
-_STATES = ("sync", "potential", "quorum", "async")
+_STATES = ("quorum", "sync", "potential", "async")
 _NAME = re.compile(r"(?!\*$)[ -~]{1,63}")
 SERVERS = (
     "an application_name (1 to 63 printable ASCII letters, and not the wildcard *)",
@@ -121,11 +121,10 @@ def _read(texts: Texts, request: Request) -> Reading:
     standbys: _Standbys | None = None
     primary = request.text("primary")
     asynchronous: list[str] = []
-    states: dict[str, list[str]] | None = None
+    rows: tuple[str, str] | None = None
     for source, text in texts:
         if "application_name" in text.lstrip().split("\n", 1)[0]:
-            states = _states(text, source)
-            asynchronous += [name for name, each in states.items() if {*each} == {"async"}]
+            rows = text, source
             continue
         standbys = _setting(text, source) or standbys
         for value in _COMMIT.findall(text):
@@ -141,36 +140,34 @@ def _read(texts: Texts, request: Request) -> Reading:
     if not primary:
         hint = "--set primary=NAME of the server"
         raise InputError("not known", source=where, field="primary", expected=hint)
-    asynchronous += [name for name in states or () if name not in standbys.names]
+    states = _states(*rows, standbys.names) if rows else {}
+    asynchronous += [name for name, each in states.items() if {*each} == {"async"}]
+    asynchronous += [name for name in states if name not in standbys.names]
     chosen = [name for name in standbys.names if name not in (primary, *asynchronous)]
-    spares: list[str] = []
-    if standbys.method == "FIRST":
-        rank = {name: "sync" not in (states or {}).get(name, ()) for name in chosen}
-        spares = sorted(chosen, key=lambda name: rank[name])[standbys.acknowledgements :]
+    unseen = "async" if rows else "quorum"  # without rows each listed one acknowledges
+    shown = {primary: ["quorum"]} | {name: states.get(name, [unseen]) for name in chosen}
+    waited = [(name, k) for name, each in shown.items() for k in range(len(each))]
+    able = sum(sum(standbys.answers(each)) for each in shown.values()) - 1
+    findings = _findings(standbys, primary, len(waited) - 1, able)
+    if standbys.method == "FIRST":  # of connections, not of names; a sync one is waited for
+        waited.sort(key=lambda one: _STATES.index(shown[one[0]][one[1]]))
+        waited = waited[: standbys.acknowledgements + 1]
     members = []
     for name in dict.fromkeys((primary, *standbys.names, *asynchronous)):
-        voter = name == primary or name in chosen
         kept = {"listed": True} if name in standbys.names and name not in chosen else {}
         site = request.localities.site_of(name, where, _FIELD)
-        role = "witness" if name == _RECEIVER else "spare" if name in spares else ""
-        each = [True]
-        if states is not None and name != primary and voter:
-            each = standbys.answers(states.get(name, ())) or [False]
-        for number, answers in enumerate(each, 1):
-            own = "" if not voter else role if answers else "down"
-            one = Member(name, site, voter, role=own, kept=kept)
-            if number > 1:
-                again = {"connection_of": name}
-                one = Member(f"{name} (connection {number})", site, voter, role=own, kept=again)
-            members.append(one)
+        for k, answers in enumerate(standbys.answers(shown.get(name, [""]))):
+            role = "witness" if name == _RECEIVER else "" if (name, k) in waited else "spare"
+            own = "" if name not in shown else role if answers else "down"
+            called = f"{name} (connection {k + 1})" if k else name
+            again = {"connection_of": name} if k else kept
+            members.append(Member(called, site, name in shown, role=own, kept=again))
     count = standbys.acknowledgements
     leaders = (members[0].site,)
     deployment = Deployment.of_members("postgresql", members, leaders=leaders, commit=count + 1)
-    able = sum(one.voter and one.role != "down" for one in members) - 1
-    findings = _findings(standbys, primary, len(chosen), able)
-    for name in standbys.names if states is not None else ():
-        if name != primary:
-            _judge(name, standbys, (states or {}).get(name, []), findings)
+    for name in standbys.names:
+        if rows and name != primary:
+            _judge(name, standbys, states.get(name, []), findings)
     return Reading(deployment, tuple(findings))
 
 
@@ -225,8 +222,9 @@ def _judge(name: str, standbys: _Standbys, each: Sequence[str], findings: Findin
         )
 
 
-def _states(text: str, source: str) -> dict[str, list[str]]:
-    """Return the states of pg_stat_replication by name, from CSV or as psql prints it."""
+def _states(text: str, source: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the states of pg_stat_replication by name (without case, as the server compares)."""
+    spelled = {name.lower(): name for name in names}
     lines = [line for line in text.strip().splitlines() if not _RULE.fullmatch(line)]
     mark = "|" if "|" in lines[0] else ","
     found: dict[str, list[str]] = {}
@@ -238,7 +236,8 @@ def _states(text: str, source: str) -> dict[str, list[str]]:
         state = cells["sync_state"]
         if state not in _STATES:
             raise refused(source, "sync_state", "unknown state", state, " or ".join(_STATES))
-        found.setdefault(cells["application_name"], []).append(state)
+        name = cells["application_name"]
+        found.setdefault(spelled.get(name.lower(), name), []).append(state)
     return found
 
 
@@ -307,7 +306,8 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     # the first voter of the leader's site, as the steps have it
     primary = next(s for s in servers if s.voter and s.site == deployment.leaders[0])
     others = [_name(server) for server in servers if not server.voter]
-    voting = [_name(one) for one in servers if one.voter or one.kept.get("listed")]
+    ranked = sorted(servers, key=lambda server: server.role == "spare")
+    voting = [_name(one) for one in ranked if one.voter or one.kept.get("listed")]
     method = "FIRST" if any(server.role == "spare" for server in servers) else "ANY"
     never = "" if primary.kept.get("listed") else primary.name
     final = _alter(voting, never, deployment.quorum, method)
