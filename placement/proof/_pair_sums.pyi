@@ -38,4 +38,15 @@ def savings(
     totals: _Whole,
     /,
 ) -> int: ...
+def start_sums(
+    sizes: tuple[int, int, int, int],
+    below: float,
+    rank: npt.NDArray[np.integer],
+    u: _Whole,
+    near: _Floats,
+    relay: _Floats,
+    to_leader: _Floats,
+    totals: _Whole,
+    /,
+) -> int: ...
 def count(pairs: _Pairs, /) -> int: ...

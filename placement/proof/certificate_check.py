@@ -82,6 +82,7 @@ from placement.proof.measures_proof import FORMAT as THRESHOLDS
 from placement.proof.measures_proof import MeasuresClaim, MeasuresProof, check_measures
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
+from placement.proof.start_bounds import closed_at_once
 from placement.support.checks import instance_of
 from placement.support.status import Status, status_of
 from placement.support.work import WORK, Work
@@ -351,8 +352,10 @@ def check_mean(
             raise CertificateError("one proof for all leaders, but the leader matters")
     elif sorted(x for x in leaders if x is not None) != np.nonzero(rules.may_lead)[0].tolist():
         raise CertificateError("not exactly one proof for every site that may lead")
-    events = bounds = 0
-    for leader, proof in zip(leaders, proofs, strict=True):
+    pairs = list(zip(leaders, proofs, strict=True))
+    closed = closed_at_once(claim, pairs, shared, work)
+    events = bounds = int(closed.sum())
+    for leader, proof in [pair for pair, done in zip(pairs, closed, strict=True) if not done]:
         replay = LeaderProof(claim, leader, work, shared)
         replay.replay(proof["events"])
         events, bounds = events + replay.events, bounds + replay.bounds

@@ -170,6 +170,8 @@ class Claim:
         D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
     constant
         What every configuration costs: constants of operations.
+    by_cases
+        Whether leaders have other waits than one quorum.
     nearest_price
         Price of each site as the nearest replica of each active client in the objective, >= 0,
         shape (active clients, sites); None: all 0.
@@ -194,8 +196,8 @@ class Claim:
         self.direct: FloatArray = demand.direct.reshape(-1)
         self.quorum: FloatArray = demand.quorum
         self.constant = demand.constant if demand.has_waits else 0.0
-        self._demand, self._by_cases = demand, case_wait(demand)
-        if self._by_cases:
+        self._demand, self.by_cases = demand, case_wait(demand)
+        if self.by_cases:
             reason = no_cases(demand, self.rules)
             if reason is not None:
                 raise ValueError(f"certificates of this kind do not take such waits: {reason}")
@@ -234,7 +236,7 @@ class Claim:
 
     def cases(self, leader: int) -> WaitCases | None:
         """Return the cases of the waits of a leader; None where it waits for m votes alone."""
-        return WaitCases.of(self._demand, self.rules, [leader]) if self._by_cases else None
+        return WaitCases.of(self._demand, self.rules, [leader]) if self.by_cases else None
 
     def price(self, leaders: int | Sequence[int] | None) -> FloatArray:
         """Price of a replica at each site under a leader; groups are for questions without any."""

@@ -38,7 +38,7 @@ from placement.support.work import Work
 CELLS_PER_STEP = 32
 """Cells of clients × sites in int64 that count as one step, which is one in exact integers."""
 
-_STEPS_OF_A_CALL = 1000
+STEPS_OF_A_CALL = 1000
 """Steps that a bound takes beside those of its cells: what calls cost on the smallest instance."""
 
 _STEPS_OF_AN_EVENT = 30
@@ -158,7 +158,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
     def _take(self, multipliers: _Multipliers | None, cells_per_step: int, times: int = 1) -> None:
         """Count so many evaluations of a bound, or of a set of replicas."""
         cells = self._cells(multipliers) // cells_per_step
-        self.work.take(times * (cells + self.choice.steps + _STEPS_OF_A_CALL))
+        self.work.take(times * (cells + self.choice.steps + STEPS_OF_A_CALL))
 
     def _free(self, state: State) -> list[int]:
         if self._last_free[0] is not state:  # several bounds of one state follow each other

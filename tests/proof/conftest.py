@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.proof import start_bounds
 from placement.proof.costs import rounded_costs
 from placement.proof.costs.cheap_pairs import compiled_sums
 
@@ -15,5 +16,6 @@ def loops(request):
         yield request.param
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounded_costs, "compiled_sums", lambda: None)
+        for module in (rounded_costs, start_bounds):
+            patch.setattr(module, "compiled_sums", lambda: None)
         yield request.param

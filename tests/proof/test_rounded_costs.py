@@ -1,10 +1,11 @@
 """The quick form of the checker: rounded down, never wrapped around, below the exact form."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from placement.proof.choice.site_choice import SiteChoice
@@ -14,6 +15,10 @@ from placement.proof.costs.cheap_pairs import CompiledPairs
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.multipliers import Betas
 from placement.proof.costs.rounded_costs import RoundedCosts
+from placement.proof.leader_proof import LeaderProof
+from placement.proof.start_bounds import closed_at_once
+from placement.support.work import Work
+from tests.effort import examples
 from tests.proof.random_states import betas, multipliers, state_of, transfers
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
@@ -121,6 +126,50 @@ def test_lists_of_pairs_serve_a_walk_through_states(problem, seed):
             assert (fixed, [rho[j] for j in free]) == (by_pairs, [sums[j] for j in free])
 
 
+def first_bound(claim, leader, u):
+    """L of the state that holds a leader alone, Z by trying every set of other sites."""
+    rules = claim.rules
+    waits = claim.wait_places(leader)
+    costs = RoundedCosts(claim, leader, np.unique(waits))
+    free = [s for s in np.flatnonzero(rules.may_hold).tolist() if s != leader]
+    fixed, rho = by_hand(costs, {leader}, free, u, Betas(), None)
+    quorum = int(claim.rounded.quorum[0] * waits.max() * (1 - 2.0**-51)) > 0
+    least = math.inf
+    for size in range(rules.replicas_max):
+        for chosen in itertools.combinations(free, size):
+            near = sorted(waits[s] for s in chosen if rules.may_vote[s])[: rules.quorum - 1]
+            if len(near) == rules.quorum - 1:
+                wait = near[-1] if near and quorum else 0.0
+                paid = int(claim.rounded.quorum[0] * wait * (1 - 2.0**-51))
+                least = min(least, paid + sum(rho[s] for s in chosen))
+    return fixed + least
+
+
+@settings(max_examples=examples(1000, 60))
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_leaders_are_closed_at_once_up_to_their_first_bound(loops, problem, seed):
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    assume(not claim.varies and not claim.by_cases)
+    leaders = np.flatnonzero(problem.rules.may_lead).tolist()
+    at_leader = claim.near * claim.client_rtt[claim.clients][:, leaders].T
+    rows = list(at_leader * rng.uniform(0.3, 1.0, at_leader.shape))
+    proofs = [(s, {"events": [["close", u.tolist()]]}) for s, u in zip(leaders, rows, strict=True)]
+    for at, (leader, u) in enumerate(zip(leaders, rows, strict=True)):
+        value = first_bound(claim, leader, u)
+        if not 2**25 < value < math.inf:
+            continue
+        bound = math.ldexp(value, -claim.rounded.shift)
+        for factor, holds in ((1 - 1e-6, loops == "compiled"), (1 + 1e-6, False)):
+            claimed = Claim(problem, bound * factor, 0.0)
+            closed = closed_at_once(claimed, proofs, (), Work(10**9))
+            assert closed[at] <= holds
+            assert closed[at] or not holds or claim.price(leader).any()  # a price may be left out
+            for one, done in zip(proofs, closed.tolist(), strict=True):
+                if done:
+                    LeaderProof(claimed, one[0], Work(10**9)).replay(one[1]["events"])
+
+
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_the_loops_are_those_that_are_asked_for(loops, problem, seed):
     rng = np.random.default_rng(seed)
@@ -163,6 +212,10 @@ def test_the_compiled_loops_refuse_arrays_that_do_not_fit():
             (3, 2, 2, 1), 1.0, rank, limits, costs * 1.0, np.zeros(3), np.zeros((1, 2)),
             np.array([0, 1, 0], dtype=np.int32),
         )  # fmt: skip
+    with pytest.raises(ValueError, match="leader"):
+        compiled.start_sums(
+            (3, 2, 2, 2), 1.0, rank, limits, costs * 1.0, np.zeros(3), np.zeros(2), totals
+        )
     with pytest.raises(ValueError, match="fit"):
         compiled.place_entries(pairs, 1, np.array([0, 2, 2, 1]), np.zeros(1, dtype=np.int32))
     with pytest.raises(ValueError, match="bytes"):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Whole = npt.NDArray[np.int64]
 
-_BELOW = 1 - 2.0**-51
+BELOW = 1 - 2.0**-51
 _BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the cache
 
 
@@ -313,21 +313,21 @@ class RoundedCosts(TableCosts):
         if leaders is not None:
             self.to_leader = claim.to_leader(leaders)
         if isinstance(leaders, int):
-            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
-            self.constant += int(_whole(grid.scaled(np.array(claim.constant))))
+            self.constant = int(whole(grid.direct * claim.client_rtt[:, leaders]).sum())
+            self.constant += int(whole(grid.scaled(np.array(claim.constant))))
             if claim.varies and len(radii) > 1:
-                self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
+                self.waits = whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
                 self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
                 columns = wait_columns(radii)
-                self.radius_costs = _whole(grid.quorum * columns).sum(axis=1).tolist()
+                self.radius_costs = whole(grid.quorum * columns).sum(axis=1).tolist()
         self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
         if self._kept is not None:
             return super()._costs(clients, sites)
         to_leader = self.to_leader[self.scenario[clients], sites]
-        return _whole(self.near_costs[clients, sites] + self.relay[clients] * to_leader)
+        return whole(self.near_costs[clients, sites] + self.relay[clients] * to_leader)
 
     def _compiled_list(self, limits: Whole) -> _Pairs:
         """List the pairs by the compiled loops, without a table of all costs."""
@@ -340,7 +340,7 @@ class RoundedCosts(TableCosts):
         to_leader = np.ascontiguousarray(self.to_leader)
         scenario = self.scenario.astype(np.int32)
         return _pair_sums.list_sums(
-            sizes, _BELOW, self.rank, limits, near, relay, to_leader, scenario
+            sizes, BELOW, self.rank, limits, near, relay, to_leader, scenario
         )
 
     def _whole_costs(self, part: slice) -> Whole:
@@ -349,10 +349,10 @@ class RoundedCosts(TableCosts):
             return super()._whole_costs(part)
         cost = self.relay[part, np.newaxis] * self.to_leader[self.scenario[part]]
         cost += self.near_costs[part]
-        cost *= _BELOW
+        cost *= BELOW
         return cost.astype(np.int64)  # towards 0, which is down
 
 
-def _whole(costs: FloatArray) -> Whole:
+def whole(costs: FloatArray) -> Whole:
     """Sums of at most two products of doubles, none negative, rounded down for certain."""
-    return (np.asarray(costs) * _BELOW).astype(np.int64)
+    return (np.asarray(costs) * BELOW).astype(np.int64)

@@ -410,6 +410,62 @@ static PyObject *savings(PyObject *self, PyObject *args)
     return fits ? PyLong_FromLongLong(counted) : NULL;
 }
 
+PyDoc_STRVAR(start_sums_doc, "start_sums((clients, sites, width, leader), below, rank, u, near, relay, to_leader, totals) "
+                             "-> sum of min(u, cost at the leader); totals gets the sum of min(0, cost - u) over the "
+                             "clients that have a site before the leader");
+
+/* What list_sums and savings give for the state that holds the leader alone, without a list. */
+static PyObject *start_sums(PyObject *self, PyObject *args)
+{
+    array a[6] = {{0}};
+    int clients, sites, width, leader;
+    double below;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "(iiii)dOOOOOO", &clients, &sites, &width, &leader, &below, &a[0].source,
+                          &a[1].source, &a[2].source, &a[3].source, &a[4].source, &a[5].source) ||
+        !sizes_fit(clients, sites))
+        return NULL;
+    if (leader < 0 || leader >= sites)
+        return PyErr_Format(PyExc_ValueError, "no such leader");
+    const size_t row = (size_t)sites, cells = (size_t)clients * row;
+    a[0].bytes = cells * (width == 2 ? 2 : 4);
+    a[1].bytes = a[3].bytes = (size_t)clients * 8;
+    a[2].bytes = cells * 8;
+    a[4].bytes = a[5].bytes = row * 8;
+    a[5].write = 1;
+    double *sum = malloc(row * sizeof *sum);
+    int32_t *site = malloc((row + 1) * sizeof *site), *scenario = calloc((size_t)clients + 1, sizeof *scenario);
+    int64_t *paid = malloc((row + 1) * sizeof *paid), served = 0;
+    const int ready = sum && site && scenario && paid;
+    if (!ready)
+        PyErr_NoMemory();
+    const int held = ready && hold(a, 6);
+    if (held) {
+        const int64_t *u = a[1].view.buf;
+        const double *near = a[2].view.buf, *relay = a[3].view.buf, *to_leader = a[4].view.buf;
+        const cost_source from = {.near = near, .relay = relay, .to_leader = to_leader, .scenario = scenario,
+                                  .below = below, .sites = sites};
+        int64_t *totals = a[5].view.buf;
+        memset(totals, 0, row * sizeof *totals);
+        for (int32_t c = 0; c < clients; c++) {
+            const size_t at = (size_t)c * row, own = at + (size_t)leader;
+            const int64_t alone = (int64_t)((relay[c] * to_leader[leader] + near[own]) * below);
+            const int32_t first = place_of(a[0].view.buf, width, own);
+            const size_t found = cheap_sites(&from, c, u[c], sum, site, paid);
+            served += u[c] < alone ? u[c] : alone;
+            for (size_t k = 0; k < found; k++)
+                if (place_of(a[0].view.buf, width, at + (size_t)site[k]) < first)
+                    totals[site[k]] += paid[k] - u[c];
+        }
+        let_go(a, 6);
+    }
+    free(sum);
+    free(site);
+    free(scenario);
+    free(paid);
+    return held ? PyLong_FromLongLong(served) : NULL;
+}
+
 PyDoc_STRVAR(count_doc, "count(pairs) -> how many there are");
 
 static PyObject *count(PyObject *self, PyObject *capsule)
@@ -425,6 +481,7 @@ static PyMethodDef methods[] = {
     {"narrow", narrow, METH_VARARGS, narrow_doc},
     {"place_entries", place_entries, METH_VARARGS, place_entries_doc},
     {"savings", savings, METH_VARARGS, savings_doc},
+    {"start_sums", start_sums, METH_VARARGS, start_sums_doc},
     {"count", count, METH_O, count_doc},
     {NULL, NULL, 0, NULL},
 };
