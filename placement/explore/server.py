@@ -1,4 +1,4 @@
-"""Web application of the explorer: who may ask, the order of jobs, and what is answered.
+"""Web server of the explorer: who may ask, and what is answered.
 
 The server stores the instance, and no data of a request. It is for one person on one machine. A
 page of another origin must neither read from it nor make it work. The address therefore holds a
@@ -8,25 +8,20 @@ DNS points to this machine is another Host). Answers say that no other page may 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import json
 import secrets
+import select
 import socket
-from collections.abc import AsyncIterator, Mapping
-
-import uvicorn
-from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import sys
+import time
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from placement.errors import InputError, LimitError
-from placement.explore.jobs import JOBS, Explorer
+from placement.explore.jobs import JOBS
 from placement.explore.page import page_files
 from placement.explore.worker import Event, Worker
 from placement.io.formats.document import parse_json
@@ -47,231 +42,11 @@ HEADERS: Mapping[str, str] = {
 }
 """Headers of every answer. Charts place their marks with style attributes, which run nothing."""
 
-
-def new_token() -> str:
-    """Return a random token for the address: 128 bits."""
-    return secrets.token_urlsafe(16)
-
-
-class RequestGuard:
-    """ASGI middleware that accepts only requests from the page of this server.
-
-    Parameters
-    ----------
-    app
-        The application; it sees paths without the token.
-    token
-        First segment of every path.
-    hosts
-        Values of Host that are this server, with port.
-    """
-
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
-        self._app = app
-        self._token = token
-        self._hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or refuse a request."""
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                kept = [(k, v) for k, v in message["headers"] if k.decode() not in HEADERS]
-                added = [(k.encode(), v.encode()) for k, v in HEADERS.items()]
-                message = {**message, "headers": [*kept, *added]}
-            await send(message)
-
-        refused = self._refusal(scope)
-        if refused is not None:
-            status, why = refused
-            await PlainTextResponse(why + "\n", status)(scope, receive, send_with_headers)
-            return
-        _, _, rest = scope["path"][1:].partition("/")
-        inner = {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}
-        await self._app(inner, receive, send_with_headers)
-
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the reason why a request is refused, or None."""
-        headers = Headers(scope=scope)
-        if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return 403, "unknown host"
-        origins = headers.getlist("origin")
-        post = scope["method"] == "POST"
-        if (post or origins) and origins not in [[f"http://{host}"] for host in self._hosts]:
-            return 403, "another origin"
-        token, slash, _ = scope["path"][1:].partition("/")
-        if not (slash and secrets.compare_digest(token.encode(), self._token.encode())):
-            return 404, "not found"
-        if post:
-            if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-                return 415, "expected JSON"
-            length = headers.get("content-length", "")
-            if not length.isascii() or not length.isdigit():
-                return 411, "expected a length"
-            if len(length) > 9 or int(length) > MOST_BYTES:
-                return 413, "too long"
-        return None
-
-
-_LAST = ("answer", "error", "cancelled")
-
-
-class Desk:
-    """Hands jobs to a worker.
-
-    Parameters
-    ----------
-    worker
-        Runs one job at a time.
-    most
-        Most jobs that wait.
-    """
-
-    def __init__(self, worker: Worker, most: int = 32) -> None:
-        self._worker = worker
-        self._most = most
-        self._turn = asyncio.Lock()
-        self._number = 0
-        self._lanes: dict[str, int] = {}
-        self._waiting: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def events(self, lane: str, kind: str, value: object) -> AsyncIterator[Event]:
-        """Yield the events of a job; one that is left early is cancelled.
-
-        Parameters
-        ----------
-        lane
-            Name of a tab: a job cancels the one before it of the same lane.
-        kind, value
-            As of :func:`placement.explore.jobs.run_job`.
-
-        Raises
-        ------
-        LimitError
-            When too many jobs wait.
-        """
-        if len(self._waiting) >= self._most:
-            raise LimitError("too many questions wait; ask again later")
-        self._number = number = self._number + 1
-        before = self._lanes.get(lane)
-        self._lanes[lane] = number
-        self._waiting.add(number)
-        if before is not None:
-            self._cancel(before)
-        queue: asyncio.Queue[Event] = asyncio.Queue()
-        task = asyncio.create_task(self._run(number, lane, kind, value, queue))
-        self._tasks.add(task)  # the loop alone would not keep it
-        task.add_done_callback(self._tasks.discard)
-        last = False
-        try:
-            while not last:
-                event = await queue.get()
-                last = event[0] in _LAST
-                yield event
-        finally:
-            if not last:
-                self._cancel(number)
-
-    def _cancel(self, number: int) -> None:
-        """Cancel a job that waits or runs."""
-        if number in self._waiting:
-            self._waiting.discard(number)
-        elif number in self._lanes.values() or number == self._running:
-            self._worker.cancel(number)
-
-    _running = 0
-
-    async def _run(
-        self, number: int, lane: str, kind: str, value: object, queue: asyncio.Queue[Event]
-    ) -> None:
-        """Wait for the turn of a job, and run it to its end."""
-        loop = asyncio.get_running_loop()
-
-        def tell(event: Event) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, event)
-
-        async with self._turn:
-            if number not in self._waiting:
-                queue.put_nowait(("cancelled", {}))
-            else:
-                self._waiting.discard(number)
-                self._running = number
-                await asyncio.to_thread(self._worker.run, number, kind, value, tell)
-                self._running = 0
-        if self._lanes.get(lane) == number:
-            del self._lanes[lane]
-
-
 _LONGEST_LANE = 64
 _PATIENCE = 5.0
-"""Seconds that a connection may take to send the head of its next request."""
+"""Seconds that a connection may take to send the head of its request."""
 _MOST_WAITING = 64
 """Most connections without a request."""
-
-
-def application(
-    explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]
-) -> RequestGuard:
-    """Return the application.
-
-    Parameters
-    ----------
-    explorer
-        Instance, origin and limit.
-    worker
-        Runs the jobs; the caller closes it.
-    token
-        First segment of every path.
-    hosts
-        Values of the header Host that are this server, with port.
-
-    Notes
-    -----
-    ``GET /TOKEN/`` and the style and scripts beside it are made when the application starts; no
-    path of a request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent
-    events: "progress" while a search runs, then one of "answer", "error", "cancelled".
-    """
-    desk = Desk(worker)
-    files = page_files(explorer)
-
-    def shown(name: str) -> Route:
-        content, kind = files[name]
-
-        async def show(request: Request) -> Response:
-            del request
-            return Response(content, media_type=kind)
-
-        return Route(f"/{name}", show, methods=["GET"])
-
-    async def ask(request: Request) -> Response:
-        kind = request.path_params["kind"]
-        if kind not in JOBS:
-            return PlainTextResponse("not found\n", 404)
-        body = b""
-        try:
-            async for part in request.stream():
-                body += part
-                if len(body) > MOST_BYTES:
-                    return PlainTextResponse("too long\n", 413)
-        except ClientDisconnect:  # nobody is there to read an answer
-            return Response(status_code=400)
-        try:
-            value = parse_json(body.decode("utf-8"), "question")
-        except UnicodeDecodeError:
-            return PlainTextResponse("not UTF-8\n", 400)
-        except InputError as error:
-            return PlainTextResponse(f"{error}\n", 400)
-        lane = request.headers.get("x-lane", "")[:_LONGEST_LANE]
-        events = _sent(desk.events(lane, kind, value))
-        return StreamingResponse(events, media_type="text/event-stream")
-
-    routes = [*map(shown, files), Route("/ask/{kind}", ask, methods=["POST"])]
-    return RequestGuard(Starlette(routes=routes), token, hosts)
 
 
 def host_names(host: str, port: int) -> frozenset[str]:
@@ -288,75 +63,160 @@ def host_names(host: str, port: int) -> frozenset[str]:
     return frozenset(known | names if port == 80 else known)
 
 
-class _Patience(H11Protocol):
-    """Connection that is closed unless a request arrives whole, but for its body, in time.
+class ExplorerServer(ThreadingHTTPServer):
+    """Serves the page and its questions, a thread for each connection.
 
-    A connection without a request has shown no token. It must not keep the page from its owner:
-    where there are too many, the one that has waited longest goes at once.
+    ``GET /TOKEN/`` and the style and scripts beside it are made when the server starts; no path of
+    a request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent events:
+    "progress" while a search runs, then one of "answer", "error", "cancelled".
+
+    Parameters
+    ----------
+    listening
+        A socket that listens.
+    worker
+        Runs the jobs; the caller closes it.
+    token
+        First segment of every path; None: a random one of 128 bits.
     """
 
-    waits_since = 0.0
-    _limit: asyncio.TimerHandle | None = None
+    def __init__(self, listening: socket.socket, worker: Worker, token: str | None = None) -> None:
+        host, port = listening.getsockname()[:2]
+        super().__init__((host, port), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.worker = worker
+        self.token = token or secrets.token_urlsafe(16)
+        self.hosts = host_names(host, port)
+        self.files = page_files(worker.explorer)
+        self.idle: dict[Any, float] = {}  # connection without a request -> when it was made
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as there
-        super().connection_made(transport)
-        self._wait()
-        waiting = [one for one in self.connections if isinstance(one, _Patience) and one.idle]
-        if len(waiting) > _MOST_WAITING:
-            min(waiting, key=lambda one: one.waits_since).leave()
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin a connection."""
+        self.idle[request] = time.monotonic()
+        super().process_request(request, client_address)
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._wait()
+    def service_actions(self) -> None:
+        """Close connections without a request: those that wait for long, the oldest of too many.
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._limit is not None:
-            self._limit.cancel()
+        Such a connection has shown no token. It must not keep the page from its owner.
+        """
+        late = time.monotonic() - _PATIENCE
+        for number, (request, since) in enumerate(reversed(list(self.idle.items()))):
+            if since < late or number >= _MOST_WAITING:
+                with contextlib.suppress(OSError):  # its thread then ends
+                    request.shutdown(socket.SHUT_RDWR)
 
-    @property
-    def idle(self) -> bool:
-        """Return whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self.idle.pop(request, None)
+        super().shutdown_request(request)
 
-    def _wait(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-        self.waits_since = self.loop.time()
-        self._limit = self.loop.call_later(_PATIENCE, self.leave)
-
-    def leave(self) -> None:
-        """Close the connection if it is still idle."""
-        if self.idle:
-            self.transport.abort()
-
-
-def web_server(app: RequestGuard) -> uvicorn.Server:
-    """Return the server of an application, without logs of requests: addresses hold the token."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="off",
-        http=_Patience,
-        timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=65_536,
-    )
-    return uvicorn.Server(config)
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of an error, unless it is that of a client that leaves."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
-async def _sent(events: AsyncIterator[Event]) -> AsyncIterator[str]:
-    """Yield events as text; the job of an answer that is not read to its end is cancelled."""
-    async with contextlib.aclosing(events) as open_events:  # type: ignore[type-var]  # a generator
+class _Handler(BaseHTTPRequestHandler):
+    """Answers or refuses one request; the connection then ends."""
+
+    server: ExplorerServer
+    disable_nagle_algorithm = True  # an event is sent at once
+
+    def parse_request(self) -> bool:
+        """Read the head of the request, which ends the wait for it."""
+        read = super().parse_request()
+        self.server.idle.pop(self.request, None)
+        return read
+
+    def _refusal(self) -> tuple[int, str] | None:
+        """Return the status and the reason why the request is refused, or None."""
+        hosts, post = self.server.hosts, self.command == "POST"
+        if self.headers.get_all("host") not in [[host] for host in hosts]:
+            return 403, "unknown host"
+        origins = self.headers.get_all("origin", [])
+        if (post or origins) and origins not in [[f"http://{host}"] for host in hosts]:
+            return 403, "another origin"
+        token, slash, _ = self.path[1:].partition("/")
+        if not (slash and secrets.compare_digest(token.encode(), self.server.token.encode())):
+            return 404, "not found"
+        if post:
+            if self.headers.get_content_type() != "application/json":
+                return 415, "expected JSON"
+            length = self.headers.get("content-length", "")
+            if not length.isascii() or not length.isdigit():
+                return 411, "expected a length"
+            if len(length) > 9 or int(length) > MOST_BYTES:
+                return 413, "too long"
+        return None
+
+    def _name(self) -> str | None:
+        """Return the path after the token; None: the request was refused."""
+        refused = self._refusal()
+        if refused is not None:
+            self.send_error(*refused)
+            return None
+        return self.path.partition("?")[0][1:].partition("/")[2]
+
+    def do_GET(self) -> None:
+        """Answer with a file of the page."""
+        name = self._name()
+        if name in self.server.files:
+            self._send(200, *self.server.files[name])
+        elif name is not None:
+            self.send_error(404, "not found")
+
+    def do_POST(self) -> None:
+        """Run a job, and answer with its events."""
+        name = self._name()
+        if name is None:
+            return
+        where, _, kind = name.partition("/")
+        if where != "ask" or kind not in JOBS:
+            self.send_error(404, "not found")
+            return
+        length = int(self.headers["content-length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # nobody is there to read an answer
+            return
         try:
-            async for name, content in open_events:
-                yield _event(name, content)
-        except LimitError as error:
-            yield _event("error", {"message": str(error)})
+            value = parse_json(body.decode("utf-8"), "question")
+        except UnicodeDecodeError:
+            self.send_error(400, "not UTF-8")
+        except InputError as error:
+            self.send_error(400, str(error))
+        else:
+            self._send(200, "", "text/event-stream")
+            lane = self.headers.get("x-lane", "")[:_LONGEST_LANE]
+            try:
+                self.server.worker.run(lane, kind, value, self._tell, self._left)
+            except LimitError as error:
+                self._tell(("error", {"message": str(error)}))
 
+    def _tell(self, event: Event) -> None:
+        data = json.dumps(event[1], allow_nan=False, separators=(",", ":"))
+        with contextlib.suppress(OSError):  # the client left; the job goes on until it is cancelled
+            self.wfile.write(f"event: {event[0]}\ndata: {data}\n\n".encode())
 
-def _event(name: str, content: Mapping[str, object]) -> str:
-    data = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return f"event: {name}\ndata: {data}\n\n"
+    def _left(self) -> bool:
+        """Return whether the client closed the connection."""
+        try:
+            ready, _, _ = select.select([self.connection], [], [], 0)
+            return bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def _send(self, status: int, content: str, kind: str) -> None:
+        self.send_response_only(status)
+        for header in (*HEADERS.items(), ("content-type", f"{kind}; charset=utf-8")):
+            self.send_header(*header)
+        self.end_headers()
+        self.wfile.write(content.encode())
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer with an error as text."""
+        self._send(code, f"{message or 'refused'}\n", "text/plain")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write no log: addresses hold the token."""

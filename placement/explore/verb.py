@@ -13,7 +13,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import ask, question_of
 from placement.cli.problem_options import instance_from
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError
 from placement.question import KEYS, Question
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_parser(verbs: Subparsers) -> None:
         description="Start a local web application for one instance and open it in the browser. "
         "Click sites on the map, change numbers, demand and prices: each change is answered with "
         "the optimal plan and its proof. The page can be reached from this machine only, and its "
-        "address holds a random token. Ctrl-C ends the server. Needs the extra explore.",
+        "address holds a random token. Ctrl-C ends the server.",
     )
     ask(parser, "instance", "prices")
     group = parser.add_argument_group("server")
@@ -46,13 +46,6 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    try:
-        import starlette  # noqa: F401 - the application needs it
-        import uvicorn  # noqa: F401 - the server needs it
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            "the explorer needs Starlette and uvicorn", "explore"
-        ) from error
     from placement.explore.jobs import Explorer
     from placement.explore.question import page_question
 
@@ -70,16 +63,15 @@ def run(args: argparse.Namespace) -> int:
 
 def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> None:
     """Serve on a socket until Ctrl-C, and print the address first."""
-    from placement.explore.server import application, host_names, new_token, web_server
+    from placement.explore.server import ExplorerServer
     from placement.explore.worker import Worker
 
     host, port = listening.getsockname()[:2]
-    token = new_token()
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{port}/{token}/"
     worker = Worker(explorer)
     try:
-        app = application(explorer, worker, token, host_names(host, port))
+        server = ExplorerServer(listening, worker)
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{port}/{server.token}/"
         print(f"{address}\nCtrl-C ends the server.", flush=True)
         if not ipaddress.ip_address(host).is_loopback:
             print(
@@ -90,7 +82,9 @@ def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> N
             import webbrowser
 
             webbrowser.open(address)
-        web_server(app).run(sockets=[listening])
+        server.serve_forever()
+    except KeyboardInterrupt:
+        return
     finally:
         worker.close()
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from placement.errors import PlacementError
+from placement.errors import LimitError, PlacementError
 from placement.explore.jobs import Explorer, run_job
 from placement.methods.options import Progress
 from placement.report.charts.html_tables import milliseconds
@@ -39,23 +39,26 @@ _CANCEL = getattr(signal, "SIGUSR1", None)
 
 
 class Worker:
-    """Process for jobs.
+    """Process for jobs, which threads ask.
 
     Parameters
     ----------
     explorer
         What the jobs are about; the process gets a copy.
-
-    Notes
-    -----
-    :meth:`run` is called from one thread at a time, :meth:`cancel` from any.
+    most
+        Most jobs that wait.
     """
 
-    def __init__(self, explorer: Explorer) -> None:
-        self._explorer = explorer
+    def __init__(self, explorer: Explorer, most: int = 32) -> None:
+        self.explorer = explorer
+        self._most = most
         self._context = multiprocessing.get_context("spawn")
-        self._cancelled = self._context.Value("q", 0, lock=False)
-        self._lock = threading.Lock()
+        self._cancelled = self._context.Value("q", 0, lock=False)  # number of the last such job
+        self._turn = threading.Lock()  # of the thread whose job runs
+        self._lock = threading.Lock()  # of what is below
+        self._number = self._running = 0
+        self._lanes: dict[str, int] = {}
+        self._waiting: set[int] = set()
         self._asked = 0.0  # when the running job was cancelled
         self._start()
 
@@ -63,7 +66,7 @@ class Worker:
         here, there = self._context.Pipe()
         self._pipe: Connection = here
         self._process = self._context.Process(
-            target=_serve, args=(there, self._explorer, self._cancelled), daemon=True
+            target=_serve, args=(there, self.explorer, self._cancelled), daemon=True
         )
         self._process.start()
         there.close()
@@ -73,23 +76,58 @@ class Worker:
         """Number of the process."""
         return self._process.pid
 
-    def run(self, number: int, kind: str, value: object, tell: Callable[[Event], None]) -> None:
+    def run(
+        self, lane: str, kind: str, value: object, tell: Callable[[Event], None],
+        left: Callable[[], bool],
+    ) -> None:  # fmt: skip
         """Run a job and tell its events, the last of them "answer", "error" or "cancelled".
 
         Parameters
         ----------
-        number
-            Of the job; larger than that of every job before.
+        lane
+            Name of a tab: a job cancels the one before it of the same lane.
         kind, value
             As of :func:`placement.explore.jobs.run_job`.
         tell
             Called from this thread.
+        left
+            Returns whether nobody waits for the answer any more: the job is then cancelled.
+
+        Raises
+        ------
+        LimitError
+            When too many jobs wait.
         """
         with self._lock:
-            self._asked = 0.0
-            if not self._process.is_alive():
-                self._start()
-        end = time.monotonic() + self._explorer.time_limit + _OVERTIME
+            if len(self._waiting) >= self._most:
+                raise LimitError("too many questions wait; ask again later")
+            self._number = number = self._number + 1
+            before, self._lanes[lane] = self._lanes.get(lane, -1), number
+            self._waiting.add(number)
+        self.cancel(before)
+        with self._turn:
+            with self._lock:
+                runs = number in self._waiting
+                self._waiting.discard(number)
+                if runs:
+                    self._running, self._asked = number, 0.0
+            if runs:
+                self._run(number, kind, value, tell, left)
+            else:
+                tell(("cancelled", {}))
+            with self._lock:
+                self._running = 0
+                if self._lanes.get(lane) == number:
+                    del self._lanes[lane]
+
+    def _run(
+        self, number: int, kind: str, value: object, tell: Callable[[Event], None],
+        left: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        """Run a job whose turn it is."""
+        if not self._process.is_alive():
+            self._start()
+        end = time.monotonic() + self.explorer.time_limit + _OVERTIME
         try:
             self._pipe.send((number, kind, value))
             while True:
@@ -99,7 +137,7 @@ class Worker:
                     if name != "progress":
                         return
                 now = time.monotonic()
-                if now > end and not self._asked:
+                if not self._asked and (now > end or left()):
                     self.cancel(number)
                 if self._asked and now > self._asked + _GRACE:
                     break
@@ -107,12 +145,13 @@ class Worker:
             tell(("error", {"message": "the process of the search ended; ask again"}))
         else:
             tell(("cancelled", {}))
-        self._end()
+        self.close()
 
     def cancel(self, number: int) -> None:
-        """Interrupt the job of a number, and all before it."""
+        """Interrupt a job that waits or runs."""
         with self._lock:
-            if self._cancelled.value >= number:
+            self._waiting.discard(number)
+            if number != self._running or self._asked:
                 return
             self._cancelled.value = number
             self._asked = time.monotonic()
@@ -120,16 +159,13 @@ class Worker:
                 with contextlib.suppress(ProcessLookupError):  # it ended a moment ago
                     os.kill(self._process.pid, _CANCEL)
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """End the process."""
         with self._lock:  # a process that another thread waits for seems to be alive
             with contextlib.suppress(OSError):
                 self._pipe.close()
             self._process.kill()
             self._process.join()
-
-    def close(self) -> None:
-        """End the process."""
-        self._end()
 
 
 def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
@@ -138,7 +174,7 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal running
-        if running and running <= cancelled.value:  # type: ignore[attr-defined]  # a ctypes object
+        if running and running == cancelled.value:  # type: ignore[attr-defined]  # a ctypes object
             running = 0  # once
             raise KeyboardInterrupt
 
@@ -163,7 +199,7 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
         told = time.monotonic()
         try:
             running = job
-            if cancelled.value >= job:  # type: ignore[attr-defined]  # a ctypes object
+            if cancelled.value == job:  # type: ignore[attr-defined]  # a ctypes object
                 raise KeyboardInterrupt
             event = ("answer", run_job(explorer, kind, value, listen))
             running = 0
@@ -172,7 +208,7 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
         except PlacementError as error:
             running = 0
             event = ("error", {"message": str(error)})
-        if cancelled.value >= job:  # type: ignore[attr-defined]  # a search returns what it had
+        if cancelled.value == job:  # type: ignore[attr-defined]  # a search returns what it had
             event = ("cancelled", {})
         try:
             pipe.send(event)

@@ -12,7 +12,7 @@ from typing import Any
 
 from placement import Instance
 from placement.explore.jobs import Explorer
-from placement.explore.server import application, host_names, web_server
+from placement.explore.server import ExplorerServer
 from placement.explore.worker import Worker
 from placement.question import Question
 
@@ -40,15 +40,9 @@ class Served:
         self.host = f"127.0.0.1:{self.port}"
         self.address = f"http://{self.host}/{TOKEN}/"
         self.worker = Worker(self.explorer)
-        app = application(self.explorer, self.worker, TOKEN, host_names("127.0.0.1", self.port))
-        self._server = web_server(app)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
-        )
+        self._server = ExplorerServer(self._socket, self.worker, TOKEN)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
-        end = time.monotonic() + 60
-        while not self._server.started and time.monotonic() < end:
-            time.sleep(0.01)
 
     def request(
         self,
@@ -111,7 +105,7 @@ class Served:
 
     def close(self) -> None:
         """End the server and its worker."""
-        self._server.should_exit = True
+        self._server.shutdown()
         self._thread.join(30)
         self.worker.close()
         self._socket.close()

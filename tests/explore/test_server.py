@@ -380,6 +380,7 @@ def test_a_job_can_be_cancelled_when_its_process_has_ended() -> None:
         assert worker.pid is not None
         os.kill(worker.pid, signal.SIGKILL)
         os.waitpid(worker.pid, 0)  # as if another thread had waited for it: it seems to be alive
+        worker._running = 1
         worker.cancel(1)
     finally:
         worker.close()
@@ -426,7 +427,7 @@ def test_other_paths_do_not_exist(world: Served, path: str) -> None:
     [
         ({"Host": "evil.example"}, 403),
         ({"Host": "127.0.0.1"}, 403),
-        ({"Host": None}, 400),
+        ({"Host": None}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": None}, 403),
