@@ -284,6 +284,20 @@ def refused(source: str, field: str, problem: str, value: object, expected: str)
     return InputError(problem, source=source, field=field, value=value, expected=expected)
 
 
+def require(
+    holds: object,
+    field: str,
+    problem: str,
+    value: object = _Absent,
+    expected: str = "",
+    *,
+    source: str = "",
+) -> None:
+    """Raise the InputError of these parts unless the condition holds."""
+    if not holds:
+        raise InputError(problem, source=source, field=field, value=value, expected=expected)
+
+
 class PlacementWarning(UserWarning):
     """Root of all warnings of this project."""
 

@@ -17,7 +17,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.support.checks import FloatArray, flag, number, whole
 
 CAUSES = ("speeds", "arrivals", "work", "shadow", "policy")
@@ -102,10 +102,8 @@ def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.ran
     True
     """
     root = np.random.SeedSequence(checked_seed(seed))
-    if len(set(causes)) != len(causes):
-        raise InputError(
-            "a cause is named twice", field="causes", value=tuple(causes), expected="unique names"
-        )
+    words = "a cause is named twice"
+    require(len(set(causes)) == len(causes), "causes", words, tuple(causes), "unique names")
     children = root.spawn(len(causes))
     return {
         cause: np.random.default_rng(child) for cause, child in zip(causes, children, strict=True)

@@ -19,7 +19,7 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.options import Switch, add_options, add_progress, ask
 from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
 from placement.cli.problem_options import instance_from, names
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError, UnsupportedError, require
 from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
@@ -141,11 +141,9 @@ def replicas_of(args: argparse.Namespace) -> ReplicaSites:
     else:
         raise InputError("no replicas", field="--plan", expected="--plan FILE or --replicas SITES")
     sites = instance.site_indices(chosen, "--replicas")
-    if leader is not None and leader not in chosen:
-        raise InputError(
-            "the leader holds no replica", field="--leader", value=leader,
-            expected="one of " + ", ".join(map(repr, chosen)),
-        )  # fmt: skip
+    words = "the leader holds no replica"
+    expected = "one of " + ", ".join(map(repr, chosen))
+    require(leader is None or leader in chosen, "--leader", words, leader, expected)
     return ReplicaSites(instance, sites, None if leader is None else chosen.index(leader))
 
 
@@ -348,11 +346,8 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     from placement.online.reads import ReadGoal, ReadProblem
 
     count, held = len(replicas.sites), replicas.names
-    if count < 3:
-        raise InputError(
-            "no majority without the leaseholder", field="--replicas", value=count,
-            expected="at least 3 replicas",
-        )  # fmt: skip
+    expected = "at least 3 replicas"
+    require(count >= 3, "--replicas", "no majority without the leaseholder", count, expected)
     if replicas.leader is None:
         raise InputError("no leaseholder", field="--leader", expected="a replica site")
     reads, writes = reads_and_writes(replicas.instance)

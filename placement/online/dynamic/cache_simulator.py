@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.online.dynamic.store_demand import HotSetWorld, RequestWorkload, TickLog, requests
 from placement.online.dynamic.vote_simulator import WriteForwarding, write_rtt
 from placement.support.checks import FloatArray, IntArray
@@ -88,11 +88,9 @@ def simulate_caches(
     closest = problem.closest_static
     holder = world.ring.holders(world.keys)
     per_site = np.bincount(world.ring.site, minlength=world.geography.count)
-    if make is not None and (k % per_site).any():
-        raise InputError(
-            "cannot be spread evenly over the nodes of a site", field="k", value=k,
-            expected=f"a multiple of {int(per_site[0])}",
-        )  # fmt: skip
+    words = "cannot be spread evenly over the nodes of a site"
+    expected = f"a multiple of {int(per_site[0])}"
+    require(make is None or not (k % per_site).any(), "k", words, k, expected)
     rooms = (k // per_site[world.ring.site]).tolist()
     caches = None if make is None else [make(room) for room in rooms]
     log = TickLog()

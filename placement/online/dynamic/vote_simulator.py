@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError, MissingDependencyError, require
 from placement.online.dynamic.store_demand import (
     Generators,
     HotSetWorld,
@@ -88,11 +88,8 @@ class BloomSummary:
             from rbloom import Bloom
         except ImportError:
             raise MissingDependencyError.of("Bloom filters need rbloom", "online") from None
-        if room < 1 or not 0 < error < 1:
-            raise InputError(
-                "out of range", field="room, error", value=(room, error),
-                expected="room for one key, and an error between 0 and 1",
-            )  # fmt: skip
+        expected = "room for one key, and an error between 0 and 1"
+        require(room >= 1 and 0 < error < 1, "room, error", "out of range", (room, error), expected)
         self._bloom: Any = Bloom(room, error, spread)
         self._bloom.update(keys)
 
@@ -214,11 +211,9 @@ class VoteSettings:
         )
         number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
         number(self.threshold, "threshold", above=True, maximum=1.0)
-        if self.gossip_s >= self.round_s:
-            raise InputError(
-                "gossip takes longer than a round", field="gossip_s", value=self.gossip_s,
-                expected=f"less than round_s = {self.round_s}",
-            )  # fmt: skip
+        words = "gossip takes longer than a round"
+        expected = f"less than round_s = {self.round_s}"
+        require(self.gossip_s < self.round_s, "gossip_s", words, self.gossip_s, expected)
 
 
 class VoteCluster:

@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
 from placement.online.simulation import (
     EventLoop,
@@ -145,13 +145,11 @@ class ElectionSettings:
         )  # fmt: skip
         for name in ("slow", "loss", "drift"):
             number(getattr(self, name), name, maximum=0.99)
-        if self.heartbeat_ms >= self.election_ms:
-            raise InputError(
-                "followers would stand for election between two heartbeats",
-                field="heartbeat_ms",
-                value=self.heartbeat_ms,
-                expected=f"less than election_ms = {self.election_ms:g}",
-            )
+        words = "followers would stand for election between two heartbeats"
+        expected = f"less than election_ms = {self.election_ms:g}"
+        require(
+            self.heartbeat_ms < self.election_ms, "heartbeat_ms", words, self.heartbeat_ms, expected
+        )
 
     @property
     def safe(self) -> bool:

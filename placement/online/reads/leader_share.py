@@ -20,7 +20,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import comb
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 
 
 def majority(nodes: int) -> int:
@@ -99,10 +99,7 @@ def uniform_share(
     """
     m = majority(nodes) - 1
     writes = _fraction(writes_per_read, "writes_per_read")
-    if writes < 0:
-        raise InputError(
-            "out of range", field="writes_per_read", value=writes_per_read, expected=">= 0"
-        )
+    require(writes >= 0, "writes_per_read", "out of range", writes_per_read, ">= 0")
     share = (m - nodes * writes * _fraction(extra_cost, "extra_cost")) / (nodes + m)
     return min(max(share, Fraction(0)), Fraction(1))
 

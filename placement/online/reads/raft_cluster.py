@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.online.reads.read_problem import ReadStrategy
 from placement.online.simulation import check_fields
 from placement.support.checks import (
@@ -116,10 +116,8 @@ class RaftCluster:
         check_fields(
             self, counts={"nodes": 3, "cores": 1, "leader": 0}, least=dict.fromkeys(times, 0.0)
         )
-        if self.leader >= self.nodes:
-            raise InputError(
-                "no such node", field="leader", value=self.leader, expected=f"below {self.nodes}"
-            )
+        expected = f"below {self.nodes}"
+        require(self.leader < self.nodes, "leader", "no such node", self.leader, expected)
         matrix = numbers_of(self.rtt, "rtt")
         if matrix.ndim == 0:
             matrix = np.full((self.nodes, self.nodes), number(float(matrix), "rtt"))
@@ -232,13 +230,8 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
     several need not be the nearest.
     """
     n, leader = cluster.nodes, cluster.leader
-    if len(strategy.mixtures) != n:
-        raise InputError(
-            "not one mixture per gateway",
-            field="strategy",
-            value=len(strategy.mixtures),
-            expected=str(n),
-        )
+    words = "not one mixture per gateway"
+    require(len(strategy.mixtures) == n, "strategy", words, len(strategy.mixtures), str(n))
     shares, reads = workload.gateway_shares(n), workload.read_share
     rtt = cluster.rtt
     demand = cluster.gateway_ms * shares

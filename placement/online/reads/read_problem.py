@@ -30,7 +30,7 @@ from math import comb
 
 import numpy as np
 
-from placement.errors import InputError, SolverError
+from placement.errors import InputError, SolverError, require
 from placement.support.checks import (
     FloatArray,
     elements,
@@ -79,10 +79,9 @@ class ReadGoal:
     def __post_init__(self) -> None:
         for name in ("load_weight", "latency_weight"):
             number(getattr(self, name), name)
-        if self.load_weight + self.latency_weight == 0.0:
-            raise InputError(
-                "nothing to minimise", field="load_weight", value=0.0, expected="a positive weight"
-            )
+        words = "nothing to minimise"
+        expected = "a positive weight"
+        require(self.load_weight + self.latency_weight != 0.0, "load_weight", words, 0.0, expected)
         for name in ("load_limit", "latency_budget"):
             number(getattr(self, name), name, infinite=True)
 
@@ -145,10 +144,8 @@ class ReadProblem:
     def __post_init__(self) -> None:
         put = object.__setattr__
         table = numbers_of(self.rtt, "rtt")
-        if table.ndim != 2 or not table.size:
-            raise InputError(
-                "wrong shape", field="rtt", value=table.shape, expected="a square table of RTTs"
-            )
+        expected = "a square table of RTTs"
+        require(table.ndim == 2 and table.size, "rtt", "wrong shape", table.shape, expected)
         nodes = tuple(map(str, range(len(table))))
         axis = ("node", nodes)
         put(self, "rtt", nonnegative(self.rtt, "rtt", [("gateway", nodes), axis]))
@@ -160,11 +157,8 @@ class ReadProblem:
             given = numbers_of(getattr(self, name), name)
             values = np.full(len(nodes), given) if given.ndim == 0 else given
             put(self, name, nonnegative(values, name, [axis]))
-        if not self.capacity.all():
-            raise InputError(
-                f"node {int(np.argmin(self.capacity))} can serve nothing",
-                field="capacity", value=0.0, expected="> 0",
-            )  # fmt: skip
+        words = f"node {int(np.argmin(self.capacity))} can serve nothing"
+        require(self.capacity.all(), "capacity", words, 0.0, "> 0")
 
     @classmethod
     def uniform(

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.online.simulation import check_fields, zipf
 from placement.support.checks import (
     FloatArray,
@@ -170,11 +170,8 @@ class ServerCluster:
             shares=("shadow", "heavy_clients", "heavy_demand", "update_share"),
         )
         most = min(self.servers, _MOST_REPLICAS)
-        if self.replication > most:
-            raise InputError(
-                "more replicas than servers", field="replication", value=self.replication,
-                expected=f"at most {most}",
-            )  # fmt: skip
+        words = "more replicas than servers"
+        require(self.replication <= most, "replication", words, self.replication, f"at most {most}")
         number(self.epoch_ms, "epoch_ms", above=True, infinite=True)
         text(self.arrivals, "arrivals", choices=get_args(Arrivals))
         if self.heavy_clients == 0 or (self.heavy_clients == 1) != (self.heavy_demand == 1):
@@ -204,11 +201,7 @@ class ServerCluster:
         clients = ("client", tuple(map(str, range(self.clients))))
         if elements(self.client_demand, "client_demand", "a list of shares"):
             demand = nonnegative(self.client_demand, "client_demand", [clients])
-            if not demand.any():
-                raise InputError(
-                    "demand without a client", field="client_demand", value=0.0,
-                    expected="a share > 0",
-                )  # fmt: skip
+            require(demand.any(), "client_demand", "demand without a client", 0.0, "a share > 0")
             put(self, "client_demand", tuple(demand.tolist()))
         if elements(self.rtt_ms, "rtt_ms", "a row of RTTs for each client"):
             table = nonnegative(self.rtt_ms, "rtt_ms", [clients, servers])

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError, SolverError, UnsupportedError
+from placement.errors import InputError, SolverError, UnsupportedError, require
 from placement.online.selection.sample_path import ServerSamplePath
 from placement.support.checks import FloatArray, IntArray, instance_of, numbers_of, whole
 
@@ -237,13 +237,9 @@ def cut(
         raise UnsupportedError("a window has reads that arrive, no updates and no closed loop")
     first, count = whole(first, "first"), whole(count, "count", minimum=1)
     ticks_per_ms = whole(ticks_per_ms, "ticks_per_ms", minimum=1)
-    if first + count > sample.size:
-        raise InputError(
-            "fewer reads than that",
-            field="count",
-            value=(first, count),
-            expected=f"first + count <= {sample.size}",
-        )
+    words = "fewer reads than that"
+    expected = f"first + count <= {sample.size}"
+    require(first + count <= sample.size, "count", words, (first, count), expected)
     means, cluster = sample.means, sample.cluster
     times = (sample.arrival, sample.work, sample.shadow_work, cluster.one_way)
     epoch = np.array([cluster.epoch_ms] if np.isfinite(cluster.epoch_ms) else [])
@@ -258,17 +254,15 @@ def cut(
         )
     chosen = numbers_of(servers, "servers")
     groups = cluster.groups[sample.group[:first]]
-    if (
-        chosen.ndim != 1
-        or len(chosen) < first
-        or not ((groups == chosen[:first, np.newaxis]).any(axis=1).all())
-    ):
-        raise InputError(
-            "not the servers of the reads before the window",
-            field="servers",
-            value=chosen.shape,
-            expected=f"a server of its group for each of {first} reads",
-        )
+    require(
+        chosen.ndim == 1
+        and len(chosen) >= first
+        and (groups == chosen[:first, np.newaxis]).any(axis=1).all(),
+        "servers",
+        "not the servers of the reads before the window",
+        chosen.shape,
+        f"a server of its group for each of {first} reads",
+    )
     before = chosen[:first].astype(np.intp)
     path = sample.first(first + count, plain_from=first)
 

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.online.selection.cluster import ServerCluster
 from placement.online.simulation import checked_seed, spawn_streams, zipf
 from placement.support.checks import (
@@ -195,13 +195,8 @@ class ServerSamplePath:
             not fit the grid.
         """
         ticks = whole(ticks_per_ms, "ticks_per_ms", minimum=1)
-        if ticks & (ticks - 1):
-            raise InputError(
-                "floats are exact on binary grids only",
-                field="ticks_per_ms",
-                value=ticks,
-                expected="a power of two",
-            )
+        words = "floats are exact on binary grids only"
+        require(ticks & (ticks - 1) == 0, "ticks_per_ms", words, ticks, "a power of two")
         cluster = self.cluster
         for name in ("one_way_ms", "epoch_ms"):
             value = getattr(cluster, name)

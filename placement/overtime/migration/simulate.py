@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.evaluation.objective import score_of
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.values import percentile_of
@@ -81,13 +81,8 @@ class LeaderMigration:
         InputError
             For a percentile that was not simulated.
         """
-        if percent not in self.percents:
-            raise InputError(
-                "percentile not simulated",
-                field="percent",
-                value=percent,
-                expected="one of " + ", ".join(f"{p:g}" for p in self.percents),
-            )
+        expected = "one of " + ", ".join(f"{p:g}" for p in self.percents)
+        require(percent in self.percents, "percent", "percentile not simulated", percent, expected)
         return np.asarray(self.percentiles[:, self.percents.index(percent)])
 
     def to_frame(self) -> pd.DataFrame:
@@ -147,10 +142,7 @@ def migrate(
     instance_of(problem, Problem, "problem", "a placement.Problem")
     goal = percentile_of(problem, Measure(MeasureKind.PERCENTILE, 1.0))
     wanted = tuple(sorted({float(Percentile(p, goal.distributions).percent) for p in percents}))
-    if not wanted:
-        raise InputError(
-            "no percentile given", field="percents", expected="at least one percentile"
-        )
+    require(wanted, "percents", "no percentile given", expected="at least one percentile")
     whole(groups, "groups", minimum=1)
     whole(per_step, "per_step", minimum=1)
     instance, voters = problem.instance, sorted(configuration.voters)

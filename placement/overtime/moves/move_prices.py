@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.evaluation.moves import RoleChanges
 from placement.support.checks import FloatArray, IntArray, number, numbers_of
 
@@ -93,10 +93,7 @@ class MovePrices:
     def times(self, operations: float) -> MovePrices:
         """Return the prices in ms·operations, for an interval with so many operations."""
         scale = float(operations)
-        if not 0 <= scale < np.inf:
-            raise InputError(
-                "out of range", field="operations", value=operations, expected="a number >= 0"
-            )
+        require(0 <= scale < np.inf, "operations", "out of range", operations, "a number >= 0")
 
         prices = dataclasses.astuple(self)
         return MovePrices(*(price if np.isinf(price) else price * scale for price in prices))
@@ -155,30 +152,20 @@ class PathCost:
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
     """Check scores of shape (..., T, n): T, n >= 1, >= 0, infinite allowed, no NaN."""
     array = numbers_of(scores, "scores")
-    if array.ndim < 2 or 0 in array.shape[-2:]:
-        raise InputError(
-            "wrong shape",
-            field="scores",
-            value=array.shape,
-            expected="(…, intervals, candidates), at least one of each",
-        )
-    if array.size and not array.min() >= 0:
-        raise InputError(
-            "out of range", field="scores", expected="numbers >= 0; infinity where not allowed"
-        )
+    words = "wrong shape"
+    expected = "(…, intervals, candidates), at least one of each"
+    require(array.ndim >= 2 and 0 not in array.shape[-2:], "scores", words, array.shape, expected)
+    expected = "numbers >= 0; infinity where not allowed"
+    require(not array.size or array.min() >= 0, "scores", "out of range", expected=expected)
     return array
 
 
 def checked_prices(prices: npt.ArrayLike, candidates: int) -> FloatArray:
     """Check prices: one number for any move, or a table (candidates, candidates), zero diagonal."""
     array = numbers_of(prices, "prices")
-    if array.shape not in ((), (candidates, candidates)):
-        raise InputError(
-            "wrong shape",
-            field="prices",
-            value=array.shape,
-            expected=f"a number, or {candidates} × {candidates}",
-        )
+    words = "wrong shape"
+    expected = f"a number, or {candidates} × {candidates}"
+    require(array.shape in ((), (candidates, candidates)), "prices", words, array.shape, expected)
     if not array.min() >= 0:
         raise InputError("out of range", field="prices", expected="numbers >= 0, or infinity")
     if array.ndim and array.diagonal().any():

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.objective import quorum_size, score_of
@@ -330,14 +330,12 @@ def quorum_path(voters: int, start: QuorumSizes, voters_after: int, end: QuorumS
         When an end is not safe in itself.
     """
     for field, size, quorums in (("start", voters, start), ("end", voters_after, end)):
-        if not quorums_intersect(size, quorums):
-            raise InputError(
-                f"a commit of {quorums.commit} and an election of {quorums.elect} among "
-                f"{size} voters need not meet",
-                field=field,
-                value=tuple(quorums),
-                expected=f"quorums of 1 to {size} that add up to more than {size}",
-            )
+        words = (
+            f"a commit of {quorums.commit} and an election of {quorums.elect} among "
+            f"{size} voters need not meet"
+        )
+        expected = f"quorums of 1 to {size} that add up to more than {size}"
+        require(quorums_intersect(size, quorums), field, words, tuple(quorums), expected)
 
     def line(size: int) -> QuorumSizes:
         more = -((voters - size) // 2)  # ⌈(size − voters)/2⌉

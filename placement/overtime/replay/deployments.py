@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.io.demand_tables import read_demand
@@ -62,13 +62,11 @@ class Trace:
                 f"not a table of numbers ({error})", field="counts", expected="numbers"
             ) from None
         wanted = (len(self.databases), len(self.intervals))
-        if counts.ndim != 4 or counts.shape[:2] != wanted:
-            raise InputError(
-                "wrong shape",
-                field="counts",
-                value=counts.shape,
-                expected=f"{wanted[0]} databases × {wanted[1]} intervals × clients × operations",
-            )
+        words = "wrong shape"
+        expected = f"{wanted[0]} databases × {wanted[1]} intervals × clients × operations"
+        require(
+            counts.ndim == 4 and counts.shape[:2] == wanted, "counts", words, counts.shape, expected
+        )
         if not counts.size:
             raise InputError("nothing to replay", field="counts", expected="at least one count")
         # The least is NaN if anything is, and the largest shows infinity: two passes, no copies.
@@ -118,13 +116,8 @@ class Trace:
         place = {name: i for i, name in enumerate(self.databases)}
         names = unique_names(databases, "databases")
         for name in names:
-            if name not in place:
-                raise InputError(
-                    "no such database",
-                    field="database",
-                    value=name,
-                    expected=f"one of the {len(self)} databases of the trace",
-                )
+            expected = f"one of the {len(self)} databases of the trace"
+            require(name in place, "database", "no such database", name, expected)
         return Trace(names, self.intervals, self.counts[[place[name] for name in names]])
 
     def merged(self, size: int) -> Trace:
@@ -138,13 +131,8 @@ class Trace:
             For a size below 1, or more than there are intervals.
         """
         whole = len(self.intervals) // size if size >= 1 else 0
-        if whole < 1:
-            raise InputError(
-                "out of range",
-                field="merge",
-                value=size,
-                expected=f"1 to {len(self.intervals)}, the number of intervals",
-            )
+        expected = f"1 to {len(self.intervals)}, the number of intervals"
+        require(whole >= 1, "merge", "out of range", size, expected)
         shape = (len(self), whole, size, *self.counts.shape[2:])
         counts = self.counts[:, : whole * size].reshape(shape).sum(axis=2)
         return Trace(self.databases, self.intervals[: whole * size : size], counts)
@@ -152,13 +140,9 @@ class Trace:
     def check_fits(self, instance: Instance) -> None:
         """Refuse an instance of other clients, operations, or, where RTTs vary, intervals."""
         shape = (len(instance.clients), len(instance.operations))
-        if self.counts.shape[2:] != shape:
-            raise InputError(
-                "a trace of other clients or operations",
-                field="counts",
-                value=self.counts.shape[2:],
-                expected=f"{shape[0]} clients × {shape[1]} operations, as in {instance.name}",
-            )
+        words = "a trace of other clients or operations"
+        expected = f"{shape[0]} clients × {shape[1]} operations, as in {instance.name}"
+        require(self.counts.shape[2:] == shape, "counts", words, self.counts.shape[2:], expected)
         if instance.varying_rtt and instance.intervals != self.intervals:
             raise InputError(
                 "the RTTs were measured in other intervals",
@@ -214,10 +198,8 @@ class Deployments:
                     expected="booleans, databases × sites",
                 )
         preferred = np.asarray(self.preferred, dtype=np.intp)
-        if preferred.shape != shape[:1]:
-            raise InputError(
-                "wrong shape", field="preferred", value=preferred.shape, expected=f"({shape[0]},)"
-            )
+        expected = f"({shape[0]},)"
+        require(preferred.shape == shape[:1], "preferred", "wrong shape", preferred.shape, expected)
         object.__setattr__(self, "preferred", preferred)
         for database in range(shape[0]):
             self._check(database, int(preferred[database]))
@@ -226,13 +208,9 @@ class Deployments:
 
     def _checked_shares(self, given: FloatArray) -> FloatArray:
         shares = np.asarray(given, dtype=np.float64)
-        if shares.shape != self.voters.shape:
-            raise InputError(
-                "wrong shape",
-                field="leader_shares",
-                value=shares.shape,
-                expected=f"{self.voters.shape}, databases × sites",
-            )
+        words = "wrong shape"
+        expected = f"{self.voters.shape}, databases × sites"
+        require(shares.shape == self.voters.shape, "leader_shares", words, shares.shape, expected)
         for database, row in enumerate(shares):
             stray = np.nonzero((row != 0) & ~self.voters[database])[0]
             total = float(row.sum())
@@ -247,10 +225,8 @@ class Deployments:
 
     def _check(self, database: int, wish: int) -> None:
         votes = self.voters[database]
-        if not votes.any():
-            raise InputError(
-                f"database {database} has no voters", field="voters", expected="at least one"
-            )
+        expected = "at least one"
+        require(votes.any(), "voters", f"database {database} has no voters", expected=expected)
         stray = np.nonzero(votes & ~self.replicas[database])[0]
         if stray.size:
             raise InputError(
@@ -301,13 +277,9 @@ class Deployments:
         A wish for a site that is no voter of its database becomes the voter closest to it (in
         `site_rtt`, read from that site; ties by site order), as the paper's store does.
         """
-        if len(wishes) != len(self):
-            raise InputError(
-                "one preferred leader per database is needed",
-                field="preferred",
-                value=len(wishes),
-                expected=f"{len(self)}, a site or None each",
-            )
+        words = "one preferred leader per database is needed"
+        expected = f"{len(self)}, a site or None each"
+        require(len(wishes) == len(self), "preferred", words, len(wishes), expected)
         rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else instance.site_rtt[0]
         preferred = np.full(len(self), NOBODY, dtype=np.intp)
         for database, wish in enumerate(wishes):
@@ -363,13 +335,9 @@ class Deployments:
         refuse_waits(problem, "a replay")
         trace.check_fits(problem.instance)
         together = trace.counts[:, 0].sum(axis=0)
-        if not together.any():
-            raise InputError(
-                "nothing was issued in the first interval, so nothing can be planned for it",
-                field="counts",
-                value=trace.intervals[0],
-                expected="a first interval with operations, or deployments",
-            )
+        words = "nothing was issued in the first interval, so nothing can be planned for it"
+        expected = "a first interval with operations, or deployments"
+        require(together.any(), "counts", words, trace.intervals[0], expected)
         held = np.zeros((len(trace), len(problem.instance.sites)), dtype=bool)
         votes = held.copy()
         common = None
@@ -485,13 +453,8 @@ def read_trace(path: str | os.PathLike[str], instance: Instance) -> tuple[Trace,
         operations=[operation.name for operation in instance.operations],
         intervals=instance.intervals if instance.varying_rtt else None,
     )
-    if not found.intervals:
-        raise InputError(
-            "no such column",
-            source=found.source,
-            field="interval",
-            expected="a column that says in which interval the operations were issued",
-        )
+    expected = "a column that says in which interval the operations were issued"
+    require(found.intervals, "interval", "no such column", expected=expected, source=found.source)
     return Trace(found.databases or (instance.name,), found.intervals, found.counts), found.notes
 
 
@@ -534,32 +497,19 @@ def read_deployments(
         database, site, role = (
             name_cell(cells[column], at, table.columns[column]).strip() for column in columns
         )
-        if database not in number:
-            raise InputError(
-                "a database without demand",
-                source=at,
-                field="database",
-                value=database,
-                expected=f"one of the {len(number)} databases of the demand",
-            )
+        words = "a database without demand"
+        expected = f"one of the {len(number)} databases of the demand"
+        require(database in number, "database", words, database, expected, source=at)
         try:
             place = int(instance.site_indices([site], "site")[0])
         except InputError as error:
             raise error.at(at) from None
-        if role not in ("replica", "voter", "leader"):
-            raise InputError(
-                "unknown role",
-                source=at,
-                field="role",
-                value=role,
-                expected="replica, voter, leader",
-            )
+        words = "unknown role"
+        expected = "replica, voter, leader"
+        require(role in ("replica", "voter", "leader"), "role", words, role, expected, source=at)
         index = number[database]
-        if held[index, place]:
-            raise InputError(
-                f"a site of {database} given twice", source=at, field="site", value=site,
-                expected="once",
-            )  # fmt: skip
+        words = f"a site of {database} given twice"
+        require(not held[index, place], "site", words, site, "once", source=at)
         held[index, place] = True
         votes[index, place] = role != "replica"
         if share_column is not None and not is_blank(cells[share_column]):
@@ -573,23 +523,14 @@ def read_deployments(
                     expected="a share of a voter, or nothing",
                 )
         if role == "leader":
-            if wishes[index] != NOBODY:
-                raise InputError(
-                    f"a second leader of {database}",
-                    source=at,
-                    field="role",
-                    value=site,
-                    expected=f"one (first {instance.sites[wishes[index]]})",
-                )
+            words = f"a second leader of {database}"
+            expected = f"one (first {instance.sites[wishes[index]]})"
+            require(wishes[index] == NOBODY, "role", words, site, expected, source=at)
             wishes[index] = place
     for index, database in enumerate(databases):
-        if not votes[index].any():
-            raise InputError(
-                f"database {database} has no voter",
-                source=table.source,
-                field="database",
-                expected="a row with role voter or leader for every database of the demand",
-            )
+        words = f"database {database} has no voter"
+        expected = "a row with role voter or leader for every database of the demand"
+        require(votes[index].any(), "database", words, expected=expected, source=table.source)
         total = float(shares[index].sum())
         if total and abs(total - 1) > 1e-6:
             raise InputError(

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.evaluation.score import leader_scores
 from placement.evaluation.voter_choice import best_voters_of_each
 from placement.model.configuration import Configuration
@@ -144,13 +144,9 @@ class LeaderTable:
                         if voters
                     }
                 )
-        if not all(found):
-            raise InputError(
-                "under the constraints no site may lead with the deployment",
-                field="deployments",
-                value=self.name,
-                expected="replicas and voters with a candidate leader in every database",
-            )
+        words = "under the constraints no site may lead with the deployment"
+        expected = "replicas and voters with a candidate leader in every database"
+        require(all(found), "deployments", words, self.name, expected)
         return found
 
     def basis(self, interval: int) -> int:

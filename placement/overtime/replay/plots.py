@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import MissingDependencyError, require
 from placement.overtime.replay.results import Replay
 from placement.report.charts.palette import METHODS
 
@@ -44,13 +44,8 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
     title
         Above the picture.
     """
-    if database not in result.databases:
-        raise InputError(
-            "not replayed",
-            field="database",
-            value=database,
-            expected="one that is in the result",
-        )
+    expected = "one that is in the result"
+    require(database in result.databases, "database", "not replayed", database, expected)
     row = result.databases.index(database)
     panels = {}
     for tier in result.tiers:

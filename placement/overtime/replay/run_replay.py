@@ -42,7 +42,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError, UnsupportedError, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
 from placement.model.configuration import Configuration
@@ -150,13 +150,8 @@ def _checked(
     """Refuse arguments that contradict one another, and return the strategies in their order."""
     refuse_waits(problem, "a replay")
     trace.check_fits(problem.instance)
-    if len(trace.intervals) < 2:
-        raise InputError(
-            "nothing to replay: the first interval is only learnt from",
-            field="intervals",
-            value=len(trace.intervals),
-            expected="at least 2",
-        )
+    words = "nothing to replay: the first interval is only learnt from"
+    require(len(trace.intervals) >= 2, "intervals", words, len(trace.intervals), "at least 2")
     if deployments.replicas.shape != (len(trace), len(problem.instance.sites)):
         raise InputError(
             "deployments of other databases or sites",
@@ -167,13 +162,8 @@ def _checked(
     if not tiers or set(tiers) - {1, 2, 3} or len(set(tiers)) != len(tiers):
         raise InputError("no such tiers", field="tiers", value=tiers, expected="some of 1, 2, 3")
     for name in strategies:
-        if name not in STRATEGIES:
-            raise InputError(
-                "unknown strategy",
-                field="strategies",
-                value=name,
-                expected="some of " + ", ".join(STRATEGIES),
-            )
+        expected = "some of " + ", ".join(STRATEGIES)
+        require(name in STRATEGIES, "strategies", "unknown strategy", name, expected)
     if problem.cost_weight or problem.budget is not None:
         raise UnsupportedError("a replay does not support budget and cost weight: leave them out")
     if problem.moves is not None and set(tiers) != {3}:

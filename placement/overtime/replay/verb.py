@@ -27,7 +27,7 @@ from placement.cli.output import (
     write_table,
 )
 from placement.cli.problem_options import apply_measures, instance_from, problem_from, read_moves
-from placement.errors import InputError
+from placement.errors import InputError, require
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
@@ -195,23 +195,20 @@ def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[s
 
         intervals = args.days * 24 * 60 // args.minutes
         cells = args.fleet * intervals * len(instance.clients) * len(instance.operations)
-        if not intervals > 0 or cells > _MOST_CELLS:
-            raise InputError(
-                "no interval" if intervals == 0 else "too much demand to hold in memory",
-                field="--fleet, --days, --minutes",
-                value=(args.fleet, args.days, args.minutes),
-                expected=f"1 to {_MOST_CELLS:,} counts: databases × intervals × clients × "
-                "operations",
-            )
+        require(
+            intervals > 0 and cells <= _MOST_CELLS,
+            "--fleet, --days, --minutes",
+            "no interval" if intervals == 0 else "too much demand to hold in memory",
+            (args.fleet, args.days, args.minutes),
+            (f"1 to {_MOST_CELLS:,} counts: databases × intervals × clients × operations"),
+        )
         timeline = Timeline.of_day(_DAY, intervals, args.minutes)
         trace, wishes = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)
     else:
         trace = Trace.of_instance(instance)
     if args.merge is not None:
-        if instance.varying_rtt:
-            raise InputError(
-                "RTTs that vary by interval cannot be merged", field="--merge", value=args.merge
-            )
+        words = "RTTs that vary by interval cannot be merged"
+        require(not instance.varying_rtt, "--merge", words, args.merge)
         trace = trace.merged(args.merge)
     return trace, wishes
 

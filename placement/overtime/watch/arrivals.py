@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError, MissingDependencyError, require
 from placement.io.demand_tables import demand_of
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import parse_json
@@ -417,20 +417,12 @@ def source_of(
     """
     place = Path(path)
     if place.is_dir():
-        if final:
-            raise InputError(
-                "only a table has a last interval that may be unfinished",
-                field="final",
-                value=str(path),
-                expected="a table",
-            )
+        words = "only a table has a last interval that may be unfinished"
+        require(not final, "final", words, str(path), "a table")
         return FolderSource(place, columns, settle)
-    if place.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            "neither a folder nor a table",
-            source=str(path),
-            expected="a folder, or a file ending in " + ", ".join(SUFFIXES),
-        )
+    words = "neither a folder nor a table"
+    expected = "a folder, or a file ending in " + ", ".join(SUFFIXES)
+    require(place.suffix.lower() in SUFFIXES, "", words, expected=expected, source=str(path))
     if not place.exists() and not follow:
         raise InputError("no such folder or table", source=str(path))
     return TableSource(place, columns, final)

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placement.errors import InputError, PlacementError
+from placement.errors import InputError, PlacementError, require
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
@@ -328,20 +328,11 @@ def _empty(link: sqlite3.Connection) -> bool:
 def _check_kind(link: sqlite3.Connection, path: _Path) -> None:
     application = link.execute("PRAGMA application_id").fetchone()[0]
     version = link.execute("PRAGMA user_version").fetchone()[0]
-    if application != _APPLICATION:
-        raise InputError(
-            "a database of another kind",
-            source=os.fspath(path),
-            expected="a state file of a watch, or a new path",
-        )
-    if version != VERSION:
-        raise InputError(
-            "a version this release cannot read",
-            source=os.fspath(path),
-            field="version",
-            value=version,
-            expected=str(VERSION),
-        )
+    words = "a database of another kind"
+    expected = "a state file of a watch, or a new path"
+    require(application == _APPLICATION, "", words, expected=expected, source=os.fspath(path))
+    words = "a version this release cannot read"
+    require(version == VERSION, "version", words, version, str(VERSION), source=os.fspath(path))
 
 
 def _begin(link: sqlite3.Connection, settings: WatchSettings) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.errors import InputError, UnitsWarning
+from placement.errors import UnitsWarning, require
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.io.problem_document import problem_document
@@ -80,20 +80,16 @@ class WatchSettings:
     def __post_init__(self) -> None:
         problem = self.problem
         refuse_waits(problem, "a watch")
-        if problem.instance.varying_rtt:
-            raise InputError(
-                "RTTs that vary by interval",
-                field="instance",
-                value=problem.instance.name,
-                expected="one RTT matrix",
-            )
-        if problem.rules.cost_weight:
-            raise InputError(
-                "a watch supports the prices of moves, not the cost of replicas",
-                field="cost_weight",
-                value=problem.rules.cost_weight,
-                expected="no weight of the cost (a budget is allowed: it is a constraint)",
-            )
+        words = "RTTs that vary by interval"
+        expected = "one RTT matrix"
+        require(
+            not problem.instance.varying_rtt, "instance", words, problem.instance.name, expected
+        )
+        words = "a watch supports the prices of moves, not the cost of replicas"
+        expected = "no weight of the cost (a budget is allowed: it is a constraint)"
+        require(
+            not problem.rules.cost_weight, "cost_weight", words, problem.rules.cost_weight, expected
+        )
         object.__setattr__(self, "grace", whole(self.grace, "grace"))
 
     @property
