@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from placement.databases.deployment import Deployment
 from placement.model.constraints import majority
@@ -18,8 +21,6 @@ GOAL_OPEN = "survival-goal-not-known"
 """Rule of a goal that is neither met nor missed: free replicas decide."""
 
 _MOST_NAMES = 10
-
-Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +40,30 @@ class Finding:
     """
 
     rule: str
-    severity: Severity
+    severity: str
     evidence: str
     remedy: str
 
 
+@cache
+def rules_of(system: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of ``rules.csv`` of a system, by rule; those of "any" need no system."""
+    with (Path(__file__).parent / "rules.csv").open(encoding="utf-8", newline="") as file:
+        return {row["rule"]: row for row in csv.DictReader(file) if row["system"] == system}
+
+
 class Findings(list[Finding]):
-    """Findings of one configuration, in the order in which they were found."""
+    """Findings of one configuration by the rules of a system; `subject` is a fact of each."""
 
-    def error(self, rule: str, evidence: str, remedy: str) -> None:
-        """Add what is broken."""
-        self.append(Finding(rule, "error", evidence, remedy))
+    def __init__(self, system: str, subject: str = "") -> None:
+        super().__init__()
+        self.rules, self.subject = rules_of(system), subject
 
-    def warning(self, rule: str, evidence: str, remedy: str) -> None:
-        """Add a weakness."""
-        self.append(Finding(rule, "warning", evidence, remedy))
-
-    def note(self, rule: str, evidence: str, remedy: str) -> None:
-        """Add a fact to know."""
-        self.append(Finding(rule, "note", evidence, remedy))
+    def add(self, rule: str, severity: str = "", /, **facts: object) -> None:
+        """Add the finding of a rule, of its usual severity unless told, with the facts it names."""
+        row, known = self.rules[rule], {"subject": self.subject, **facts}
+        evidence, remedy = (row[part].format(**known) for part in ("evidence", "remedy"))
+        self.append(Finding(rule, severity or row["severity"], evidence, remedy))
 
 
 def broken(findings: Iterable[Finding]) -> bool:
@@ -96,12 +102,8 @@ def lint_deployment(
     for one in deployment.held:
         nodes = localities.nodes(one.site)
         if nodes is not None and one.replicas > nodes:
-            found.error(
-                "too-few-nodes",
-                f"{one.site} must hold {one.replicas} replicas and has {nodes} nodes; a node holds "
-                "one replica",
-                f"add {one.replicas - nodes} nodes at {one.site}, or place fewer replicas",
-            )
+            more = one.replicas - nodes
+            found.add("too-few-nodes", site=one.site, replicas=one.replicas, nodes=nodes, more=more)
     quorum = deployment.quorum if deployment.read is None else deployment.read
     able = deployment.may_lead_at or deployment.free_voters or deployment.read is not None
     if not (able and 0 < max(quorum, deployment.quorum) <= deployment.voters):
@@ -118,76 +120,40 @@ def lint_deployment(
             names = f"{level} {listed(loss.domain for loss in possible)}"
             if len(possible) > _MOST_NAMES:
                 names = f"any of {len(possible)} domains of the level {level}"
-            what = f"the places of the free replicas decide whether the loss of {names} stops "
-            remedy = "add constraints for every replica that votes"
-            if goal:
-                found.warning(
-                    GOAL_OPEN, f"{what}too much: whether the goal is met is not known", remedy
-                )
-            else:
-                found.note("loss-not-known", f"{what}writes", remedy)
+            found.add(GOAL_OPEN if goal else "loss-not-known", names=names)
     return tuple(found)
 
 
 def _roles(deployment: Deployment, sites: Sequence[str]) -> Findings:
-    found, voters = Findings(), deployment.voters
+    found, voters = Findings("any"), deployment.voters
     if voters == 0:
-        found.error("no-voter", "no replica votes", "give replicas a vote")
+        found.add("no-voter")
         return found
     free = deployment.free_voters + deployment.free_non_voters
     free -= sum(one.replicas for one in deployment.open if len(one.sites) == 1)
     if free:
-        found.warning(
-            "free-replicas",
-            f"{free} of {deployment.replicas} replicas have no place in the constraints, so that "
-            "the database chooses where they go",
-            "add constraints for every replica",
-        )
+        found.add("free-replicas", free=free, replicas=deployment.replicas)
     if deployment.read is not None:
         if deployment.read + deployment.quorum <= voters:
-            found.warning(
-                "stale-reads",
-                f"read {deployment.read} + write {deployment.quorum} do not exceed {voters} "
-                "replicas, so that a read may miss the last write",
-                "choose consistency levels with R + W > N, or accept stale reads",
-            )
+            write = deployment.quorum
+            found.add("stale-reads", read=deployment.read, write=write, voters=voters)
         return found
     if why := deployment.outage((), ""):
-        remedy = "lower the number of votes, or add voters"
-        found.error("quorum-too-large", f"{why}: no write can commit", remedy)
+        found.add("quorum-too-large", why=why)
     if voters % 2 == 0 and deployment.commit is None and deployment.least is None:
         quorum = majority(voters)
-        found.warning(
-            "even-voters",
-            f"{voters} voters need {quorum} votes: they survive {voters - quorum} losses, as "
-            f"{voters - 1} voters do",
-            "add a voter at another site, or take one vote away",
-        )
+        spare, fewer = voters - quorum, voters - 1
+        found.add("even-voters", voters=voters, quorum=quorum, spare=spare, fewer=fewer)
     if deployment.ranks:
         ties = [" or ".join(tier) for tier in deployment.tiers if len(tier) > 1]
-        found.note(
-            "equal-preferences",
-            f"the leader may be at {', and after a loss at '.join(ties)}: the preference is the "
-            "same, and the worst of them is evaluated",
-            "different preferences, if one of them is meant",
-        )
+        found.add("equal-preferences", ties=", and after a loss at ".join(ties))
     if not deployment.may_lead_at and not deployment.free_voters:
-        what = f"none of the {voters} voters may lead: no write can commit"
-        found.error("nobody-leads", what, "let a voter with data lead")
+        found.add("nobody-leads", voters=voters)
     possible = {site: deployment.votes_within({site}, sites) for site in deployment.leaders}
     if never := listed(site for site, (_, most) in possible.items() if not most):
-        found.error(
-            "preference-without-voter",
-            f"the leader preference names {never}, where no replica votes: it is never met",
-            f"place a voter at {never}, or take it out of the preference",
-        )
+        found.add("preference-without-voter", sites=never)
     if maybe := listed(site for site, (least, most) in possible.items() if most and not least):
-        found.warning(
-            "preference-not-guaranteed",
-            f"the leader preference names {maybe}, where the constraints place no voter: nothing "
-            "makes a voter go there, so that it may never be met",
-            f"add constraints that place a voter at {maybe}",
-        )
+        found.add("preference-not-guaranteed", sites=maybe)
     return found
 
 
@@ -316,15 +282,9 @@ def _judge_losses(
         elif leads and voters - max(loss.lost for loss in losses) >= needed:
             remedy = f"a voter with data that may lead, in another {level}"
         rule = "survival-goal" if goal else f"loss-stops-{stops[0]}"
-        (found.error if goal else found.warning)(rule, what, remedy)
+        found.append(Finding(rule, "error" if goal else "warning", what, remedy))
     more = majority(voters + 1)
     held = max((loss.lost for loss in certain), default=0)
     odd = deployment.free_voters or not leads or not plain or deployment.least
     if certain and not odd and held <= voters + 1 - more and (goal or level == SITE_LEVEL):
-        found.note(
-            "arbiter-helps",
-            f"one more voter in a {level} without one makes {voters + 1} voters, of which {more} "
-            f"commit: then no single {level} stops writes",
-            "add a voter (a witness or arbiter is enough, where the database has one) in a "
-            f"{level} that holds none",
-        )
+        found.add("arbiter-helps", level=level, voters=voters + 1, quorum=more)

@@ -100,8 +100,8 @@ class Labels:
     folds: bool = False
     _said: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def _say(self, what: str, words: str) -> None:
-        self._said.setdefault(what, {})[words] = None
+    def _say(self, rule: str, words: str) -> None:
+        self._said.setdefault(rule, {})[words] = None
 
     def refuse(self, name: str, message: str, value: object, expected: str) -> InputError:
         """Return the error for a value of a field."""
@@ -160,15 +160,15 @@ class Labels:
         for label in sorted(labels, key=lambda label: label.key != self.key):
             known = self._with(label, name)
             if label.key == self.key and not label.required and not leads:
-                self._say("never", str(label))
+                self._say("forbidden-places", str(label))
             if known is None:
-                self._say("others", str(label))
+                self._say("other-labels", str(label))
             elif label.key != self.key and told and not allowed & known:
-                self._say("differ", words)
+                self._say("table-differs", words)
             else:
                 told, allowed = True, allowed & known
         if not allowed or _clash(labels):
-            self._say("clashes", words)
+            self._say("contradiction", words)
             return None
         everywhere = len(allowed) == len(self.localities.sites)
         return tuple(sorted(allowed)) if told and not everywhere else None
@@ -198,28 +198,10 @@ class Labels:
 
     def findings(self) -> Findings:
         """Return what there is to say of all constraints that were read."""
-        found = Findings()
-
-        for what, code, tell, words, remedy in (
-            ("clashes", "contradiction", found.error, "no node can meet", "take one of them out"),
-            (
-                "differ", "table-differs", found.warning,
-                "the table of localities gives other labels to the site of",
-                "correct the constraint or the table",
-            ),
-            (
-                "never", "forbidden-places", found.note, "forbids",
-                "give --forbid these sites too",
-            ),
-            (
-                "others", "other-labels", found.note,
-                "constraints on other labels than places, which lint does not check:",
-                "add a column with the label to the table of localities, or choose the key of "
-                f"places (now {self.key!r}) with --set locality_key=",
-            ),
-        ):  # fmt: skip
-            if what in self._said:
-                tell(code, f"{self.subject}: {words} {'; '.join(self._said[what])}", remedy)
+        found = Findings("labels", self.subject)
+        for rule in found.rules:
+            if rule in self._said:
+                found.add(rule, words="; ".join(self._said[rule]), key=self.key)
         return found
 
 

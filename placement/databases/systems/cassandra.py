@@ -55,15 +55,10 @@ def read_keyspace(texts: Texts, request: Request, *, scylla: bool) -> Reading:
     kinds = ("keyspace", "keyspaces")
     name = request.choose(keyspaces, kinds, "CREATE KEYSPACE", texts[0][0])
     keyspace = keyspaces[name]
-    findings = Findings()
+    findings = Findings("cassandra")
     deployment = _roles("scylla" if scylla else "cassandra", name, keyspace, request, findings)
     if keyspace.others.get("durable_writes") == "false":
-        findings.warning(
-            "writes-not-durable",
-            f"{name} has durable_writes = false: its writes skip the commit log, and those that a "
-            "quorum has acknowledged are lost with the memory of its nodes",
-            "durable_writes = true",
-        )
+        findings.add("writes-not-durable", keyspace=name)
     for setting in _OPERATIONS:
         level = levels[setting] = request.text(setting) or levels.get(setting, "QUORUM")
         if level not in _LEVELS:
@@ -71,12 +66,7 @@ def read_keyspace(texts: Texts, request: Request, *, scylla: bool) -> Reading:
             raise refused(keyspace.source, setting, "unknown consistency level", level, known)
     each = [majority(count) for count in deployment.voters_at.values()]
     if "LOCAL_QUORUM" in levels.values() and len(each) > 1:
-        findings.note(
-            "local-quorum",
-            "LOCAL_QUORUM waits for a majority of the coordinator's datacentre: "
-            f"{min(each)} to {max(each)} replicas; {min(each)} is taken",
-            "none needed; requests of two datacentres do not see each other's last write",
-        )
+        findings.add("local-quorum", least=min(each), most=max(each))
     deployment = replace(
         deployment,
         read=_votes(levels["read_level"], deployment),
@@ -183,12 +173,7 @@ def _roles(
     strategy = str(given.pop("class", "")).rpartition(".")[2]
     if strategy == "SimpleStrategy":
         total = _number(given.get("replication_factor", ""), source, "replication_factor")
-        findings.warning(
-            "simple-strategy",
-            f"{name} uses SimpleStrategy, which knows no datacentres: {total} replicas go to the "
-            "next nodes of the ring",
-            f"use {_CLASS} with a number for each datacentre",
-        )
+        findings.add("simple-strategy", keyspace=name, total=total)
         return Deployment.of(system, {}, name=name, free_voters=total)
     if strategy != _CLASS:
         raise refused(source, "class", "unknown strategy", strategy, _CLASS)

@@ -241,9 +241,6 @@ def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: s
     return _Zone(found[0], applied[found[0]].source, values)
 
 
-# --- rules of the server ---------------------------------------------------------------------
-
-
 # --- roles -----------------------------------------------------------------------------------
 
 
@@ -252,69 +249,43 @@ def _read(texts: Texts, request: Request) -> Reading:
     zone = _effective_zone(zones, request.name, request.text("table"), texts[0][0])
     key, subject = request.text("locality_key"), str(zone.target)
     labels = Labels(zone.source, subject, key, request.localities, bare=True)
-    findings = Findings()
-
-    def wrong(rule: str, evidence: str, remedy: str) -> None:
-        findings.error(rule, f"{zone.target}: {evidence}", remedy)
-
+    findings = Findings("cockroachdb", subject)
     replicas, voters = zone.number("num_replicas"), zone.number("num_voters")
     if replicas is not None and (replicas < 1 or (replicas == 2 and not voters)):
-        wrong("num-replicas", f"num_replicas = {replicas}", "1, 3 or more replicas")
+        findings.add("num-replicas", count=replicas)
     if voters is not None and (voters <= 0 or voters == 2):
-        wrong("num-voters", f"num_voters = {voters}", "1, 3 or more voters")
+        findings.add("num-voters", count=voters)
     if voters is not None and voters > zone.replicas:
-        what = f"num_voters = {voters} and num_replicas = {zone.replicas}"
-        remedy = "num_replicas counts all replicas, those that vote too: raise it"
-        wrong("voters-exceed-replicas", what, remedy)
+        findings.add("voters-exceed-replicas", voters=voters, replicas=zone.replicas)
     forbidden: set[str] = set()
     for name, total in (("constraints", zone.replicas), ("voter_constraints", zone.voters)):
         clause = labels.clause(zone.flow(name), name)
         for words, count in clause.counted:
             if count <= 0:
                 place = ",".join(map(str, words))
-                wrong("count", f"{name} asks for {count} replicas at {place}", "a number above 0")
+                findings.add("count", field=name, count=count, place=place)
         asked = sum(count for _, count in clause.counted if count > 0)
         if asked > total:
             limit = "num_replicas" if name == "constraints" else "num_voters"
-            what = f"{name} ask for {asked} replicas and {limit} is {total}"
-            wrong("too-many-constraints", what, f"raise {limit} to {asked}, or ask for fewer")
+            findings.add("too-many-constraints", field=name, asked=asked, limit=limit, total=total)
         if name == "voter_constraints":
             forbidden = {str(one)[1:] for one in clause.each if not one.required}
     if forbidden:
-        what = "voter_constraints forbid " + ", ".join(sorted(forbidden))
-        remedy = "voter_constraints may only require (+); forbid in constraints"
-        wrong("voters-forbidden", what, remedy)
+        findings.add("voters-forbidden", places=", ".join(sorted(forbidden)))
     if zone.flow("voter_constraints") is not None and voters is None:
-        wrong("voters-not-counted", "voter_constraints without num_voters", "set num_voters")
+        findings.add("voters-not-counted")
     if isinstance(zone.flow("constraints"), dict) and replicas is None:
-        what = "constraints with numbers, without num_replicas"
-        wrong("replicas-not-counted", what, "set num_replicas")
+        findings.add("replicas-not-counted")
     needed = "constraints" if voters is None else "voter_constraints"
     if zone.flow("lease_preferences") is not None and zone.flow(needed) is None:
-        wrong("leases-need-constraints", f"lease_preferences without {needed}", f"set {needed}")
+        findings.add("leases-need-constraints", needed=needed)
     deployment = _roles(zone, labels, findings)
     findings += labels.findings()
     if str(zone.values.get("global_reads")).upper() == "TRUE":
-        findings.note(
-            "global-reads",
-            f"{subject} has global_reads: every replica answers consistent reads, and writes wait "
-            "for the clocks of all",
-            "evaluate reads as weak reads; the longer writes are not modelled",
-        )
-    if not deployment.leaders and zone.flow("lease_preferences") is not None:
-        findings.warning(
-            "preference-not-known",
-            f"{subject}: the table of localities does not say where lease_preferences place the "
-            "leaseholder: any leader is taken to be possible",
-            "add a column with the label to the table of localities",
-        )
-    elif not deployment.leaders:
-        findings.note(
-            "no-leader-preference",
-            f"{subject} has no lease_preferences: the leaseholder follows load or chance",
-            "set lease_preferences; from version 26.2 on leases no longer follow the load where "
-            "the multi-metric allocator is on",
-        )
+        findings.add("global-reads")
+    if not deployment.leaders:
+        said = zone.flow("lease_preferences") is not None
+        findings.add("preference-not-known" if said else "no-leader-preference")
     return Reading(deployment, tuple(findings))
 
 
@@ -337,12 +308,7 @@ def _roles(zone: _Zone, labels: Labels, findings: Findings) -> Deployment:
         every = PlacedReplicas()
     asked = sum(highest.values())
     if asked > total:
-        findings.error(
-            "unsatisfiable",
-            f"{zone.target}: constraints and voter_constraints together need {asked} replicas, and "
-            f"num_replicas is {total}",
-            f"set num_replicas to {asked}, or make voter_constraints a part of constraints",
-        )
+        findings.add("unsatisfiable", asked=asked, total=total)
     others = PlacedReplicas()
     for site, count in every.held.items():
         others.add((site,), count - voting.held.get(site, 0))
@@ -350,12 +316,7 @@ def _roles(zone: _Zone, labels: Labels, findings: Findings) -> Deployment:
     pools = [*_within(voting.pools, free_votes).open("voter")]
     left = free_votes + free - sum(pool.replicas for pool in pools)
     if others.held and voting.total < votes:  # some of them may vote
-        findings.warning(
-            "voters-without-place",
-            f"{zone.target}: {others.total} replicas have a place and {total - votes} of all do "
-            "not vote, and the constraints do not say which",
-            "set voter_constraints for every voter",
-        )
+        findings.add("voters-without-place", placed=others.total, others=total - votes)
         single = [((site,), count) for site, count in others.held.items()]
         pools += _within(single, left).open("either")
         others = PlacedReplicas()
@@ -417,8 +378,7 @@ def _leaders(
         if sites is None:
             continue
         if len(sites) > 1 and not able.intersection(sites):
-            what = f"{zone.target}: no voter can be where {','.join(map(str, words))} allows"
-            findings.error("preference-without-voter", what, "correct the preference")
+            findings.add("preference-without-voter", words=",".join(map(str, words)))
         if len(sites) == 1 or not able.issuperset(labels.localities.sites):
             for site in sites:
                 if site in able or len(sites) == 1:

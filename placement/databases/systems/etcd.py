@@ -30,7 +30,7 @@ _HEX = re.compile(r"[0-9a-f]{1,16}")
 
 def _read(texts: Texts, request: Request) -> Reading:
     members: list[Member] = []
-    findings = Findings()
+    findings = Findings("etcd")
     leader, source = "", texts[0][0]
     free = {True: 0, False: 0}  # members without a place, by whether they are learners
     lists = 0
@@ -47,13 +47,9 @@ def _read(texts: Texts, request: Request) -> Reading:
             learner = table.truth("isLearner", False)
             if not table.text("name", ""):
                 where = ", ".join(table.names("peerURLs", ())) or table.place
-                what = f"{where} has no name: it was added and has never started"
-                remedy = "start it, or remove it (etcdctl member remove)"
-                if learner:
-                    findings.warning("member-not-started", f"the learner {what}", remedy)
-                else:
-                    words = f"the member {what}, yet it counts for the quorum"
-                    findings.error("member-not-started", words, remedy)
+                role, end = "member", ", yet it counts for the quorum"
+                role, end, how = ("learner", "", "warning") if learner else (role, end, "error")
+                findings.add("member-not-started", how, role=role, where=where, end=end)
             if (member := _member(table, learner, request)) is not None:
                 members.append(member)
             else:
@@ -67,23 +63,13 @@ def _read(texts: Texts, request: Request) -> Reading:
         raise refused(source, "members", "member lists given", lists, "one")
     at = {member.identity or member.name: member.site for member in members}
     if leader not in at:
-        findings.note(
-            "no-leader-preference",
-            "etcd stores no preferred leader, and no endpoint status was given that names one of "
-            "these members",
-            "give the output of `etcdctl endpoint status --cluster -w json` as a second file",
-        )
+        findings.add("no-leader-preference")
     learners, most = (
         sum(not one.voter for one in members) + free[True],
         request.text("max_learners"),
     )
     if learners > int(most):
-        findings.warning(
-            "too-many-learners",
-            f"{learners} learners, and --max-learners is {most} unless the servers were started "
-            "with more",
-            "say how many with --set max_learners=N, or remove learners",
-        )
+        findings.add("too-many-learners", learners=learners, most=most)
     deployment = Deployment.of_members(
         "etcd",
         members,

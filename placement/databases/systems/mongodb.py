@@ -59,7 +59,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     if not document.tables("members"):
         raise document.refuse("members", "no members", _INPUT)
     check_keys(document, ("_id", "members"), _SETTINGS)
-    findings, members = Findings(), list[Member]()
+    findings, members = Findings("mongodb"), list[Member]()
     for table in document.tables("members"):
         check_keys(table, _OF_A_MEMBER, _IGNORED_OF_A_MEMBER)
         identity = str(table.whole("_id") if table.has("_id") else len(members))
@@ -90,16 +90,11 @@ def _read(texts: Texts, request: Request) -> Reading:
         (len(members), _MOST_MEMBERS, "members"),
     ):
         if count > most:
-            findings.error("too-many-members", f"{count} {what}", f"at most {most} {what}")
+            findings.add("too-many-members", count=count, what=what, most=most)
     given = document.table("settings").values.get("getLastErrorDefaults")
     wanted = given.get("w", 1) if isinstance(given, dict) else 1
     if wanted not in (1, "majority"):
-        findings.warning(
-            "default-write-concern",
-            f"the default write concern is w: {wanted} (obeyed up to version 4.4); commits are "
-            "evaluated as writes of a majority",
-            "w: majority",
-        )
+        findings.add("default-write-concern", wanted=wanted)
     leaders, ranks = _order(members)
     arbiters = sum(member.role == "arbiter" for member in members)
     kept = {key: value for key, value in document.values.items() if key in _SETTINGS}
@@ -149,33 +144,18 @@ def _judge(table: Document, member: Member, findings: Findings) -> None:
     """Add what the server refuses of a member, and what its role means."""
     name, priority, delay = member.name, _priority(table), _delay(table)
     aside = f"answers {delay:g} s late" if delay else "is hidden" * table.truth("hidden", False)
-    end = ": the server refuses that"
     if table.truth("arbiterOnly", False) and not member.voter:
-        findings.error(
-            "arbiter-without-vote", f"{name} is an arbiter with votes: 0{end}", "votes: 1"
-        )
+        findings.add("arbiter-without-vote", name=name)
     elif not member.voter and priority > 0:
-        what = f"{name} has no vote and the priority {priority:g}{end}"
-        findings.error("priority-without-vote", what, "priority: 0")
+        findings.add("priority-without-vote", name=name, priority=priority)
     elif aside and priority > 0:
-        what = f"{name} {aside} and has the priority {priority:g}{end}"
-        findings.error("priority-of-a-hidden-member", what, "priority: 0")
+        findings.add("priority-of-a-hidden-member", name=name, aside=aside, priority=priority)
     if member.role == "arbiter":
-        findings.note(
-            "arbiter",
-            f"{name} is an arbiter: it votes on elections and holds no data, so that majority "
-            "writes wait for the others",
-            "a member with data instead, where majority writes must survive a loss",
-        )
+        findings.add("arbiter", name=name)
     elif member.role == "delayed":
-        findings.warning(
-            "delayed-voter",
-            f"{name} votes and is {delay:g} s late: when another member is down, majority writes "
-            "may wait that long",
-            "votes: 0",
-        )
+        findings.add("delayed-voter", name=name, delay=delay)
     elif member.role == "follower":
-        findings.note("never-leads", f"{name} votes and never leads", "priority above 0")
+        findings.add("never-leads", name=name)
 
 
 # --- writing ---------------------------------------------------------------------------------

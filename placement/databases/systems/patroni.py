@@ -215,7 +215,7 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
         least=None if mode == "off" else least,
         kept=json.dumps({"synchronous_mode": mode}),
     )
-    findings = Findings()
+    findings = Findings("patroni")
     _judge_tags(cluster, findings)
     _judge_roles(cluster, mode, members, findings)
     _judge_mode(cluster, mode, asked, able, len(standbys) > len(chosen), findings)
@@ -242,17 +242,11 @@ def _judge_tags(cluster: _Cluster, findings: Findings) -> None:
     for name, server in cluster.servers.items():
         for one, other in (("failover_priority", "nofailover"), ("sync_priority", "nosync")):
             if one in server.tags and other in server.tags:
-                findings.error(
-                    "tags-exclude-each-other",
-                    f"{name} has the tags {one} and {other}, of which Patroni takes one",
-                    f"remove {other} or {one}",
-                )
+                findings.add("tags-exclude-each-other", name=name, one=one, other=other)
         if cluster.synchronous(name) and not cluster.leads(name):
-            what = f"{name} may be synchronous and never leads"
-            findings.note("never-leads", what, "none needed, if that is meant")
+            findings.add("never-leads", name=name)
         if server.down:
-            what = f"{name} is not running ({server.state})"
-            findings.warning("server-down", what, f"start {name}, or take it out")
+            findings.add("server-down", name=name, state=server.state)
 
 
 def _judge_roles(
@@ -260,7 +254,7 @@ def _judge_roles(
 ) -> None:
     """Add what is to be said of who takes over."""
     if cluster.flag(cluster.settings, "pause"):
-        findings.warning("paused", "the cluster is paused: nobody takes over", "patronictl resume")
+        findings.add("paused")
     voters = [member for member in members if member.voter]
     others = [member for member in voters if member.name != cluster.leader]
     able = [member for member in others if not member.role]
@@ -272,26 +266,16 @@ def _judge_roles(
             names = ", ".join(member.name for member in chosen)
             reason = f"of the synchronous standbys ({names}) none may lead"
             remedy = "a synchronous standby without nofailover"
-        what = f"after the loss of the primary nobody takes over: {reason}"
-        findings.warning("nobody-takes-over", what, remedy)
+        findings.add("nobody-takes-over", reason=reason, remedy=remedy)
     priority = {member.name: cluster.priority(member.kept) for member in voters}
     given = [name for name, number in priority.items() if number > 1]
     if mode == "quorum" and given:
-        findings.warning(
-            "priority-without-effect",
-            "failover_priority does not work with synchronous_mode: quorum "
-            f"({', '.join(given)}): any synchronous standby may take over",
-            "synchronous_mode: on, or no failover_priority",
-        )
+        findings.add("priority-without-effect", given=", ".join(given))
     before = max((priority[member.name] for member in able), default=0)
     over = [one.name for one in voters if one.role == "spare" and priority[one.name] > before]
     if mode == "on" and able and over:
-        findings.warning(
-            "priority-of-a-spare",
-            f"{', '.join(over)} has a higher failover_priority than the synchronous standby "
-            f"{', '.join(member.name for member in able)}, which is promoted all the same",
-            "give the same servers a high sync_priority",
-        )
+        names = ", ".join(member.name for member in able)
+        findings.add("priority-of-a-spare", over=", ".join(over), able=names)
 
 
 def _judge_mode(
@@ -299,25 +283,23 @@ def _judge_mode(
 ) -> None:
     strict = cluster.flag(cluster.settings, "synchronous_mode_strict")
     if mode == "off" and len(cluster.servers) > 1:
-        what = "synchronous_mode is off: a failover may lose commits"
-        findings.warning("asynchronous", what, "synchronous_mode: quorum")
+        findings.add("asynchronous")
     if mode == "on" and standbys > asked:
         which = "" if known else "; which ones is not known here, so that the latency is a quorum's"
-        findings.warning(
-            "priority-standbys",
-            f"synchronous_mode: on waits for {asked} chosen standbys, not for the quickest{which}",
-            "synchronous_mode: quorum",
-        )
+        findings.add("priority-standbys", asked=asked, which=which)
     if mode != "off" and asked > standbys:
         lowered = f"commits wait for {standbys}"
         if not standbys:
             lowered = "commits wait for none, on the primary alone"
-        add = findings.warning
-        if strict and not standbys:
-            lowered, add = "no commit ends", findings.error
-        what = f"synchronous_node_count is {asked} and {standbys} standbys may be synchronous"
-        less = f", or synchronous_node_count: {standbys}" if standbys else ""
-        add("too-few-standbys", f"{what}: {lowered}", f"{asked} standbys without nosync{less}")
+        dead = strict and not standbys
+        findings.add(
+            "too-few-standbys",
+            "error" if dead else "",
+            asked=asked,
+            standbys=standbys,
+            lowered="no commit ends" if dead else lowered,
+            less=f", or synchronous_node_count: {standbys}" if standbys else "",
+        )
 
 
 # --- writing ---------------------------------------------------------------------------------

@@ -164,12 +164,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     held = next(iter(ranges.values()))
     unknown = sorted(name for name, one in groups.items() if not one.known)
     if len(groups) > 1 and unknown:
-        findings.warning(
-            "order-of-groups",
-            f"the file does not hold index and override of the groups {', '.join(unknown)}: index "
-            "0 and no override are taken",
-            "give the answer of GET /pd/api/v1/config/placement-rule, which holds both",
-        )
+        findings.add("order-of-groups", groups=", ".join(unknown))
     seen = (group, *(rule.group.name for rule in held))
     dead = [
         f"{rule.group.name}/{rule.id}"
@@ -177,9 +172,7 @@ def _read(texts: Texts, request: Request) -> Reading:
         if rule.group.name in seen and rule not in held and any(map(rule.covers, ranges))
     ]
     if dead:
-        what = f"other rules override {', '.join(dead)}: they have no effect"
-        remedy = "take them out, or the override of the others"
-        (findings.note if own else findings.warning)("overridden", what, remedy)
+        findings.add("overridden", "" if own else "warning", rules=", ".join(dead))
     return Reading(deployment, tuple(findings))
 
 
@@ -188,7 +181,7 @@ def _read(texts: Texts, request: Request) -> Reading:
 
 def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findings]:
     """Return the roles of the rules that hold for one range of keys."""
-    findings = Findings()
+    findings = Findings("pd")
     placed: list[RoleRule] = []
     key, source = request.text("locality_key"), rules[0].document.source
     labels = Labels(source, "the rules", key, request.localities, folds=True)
@@ -205,7 +198,7 @@ def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findin
             raise rule.refuse("role", "unknown role", "one of " + ", ".join(_ROLES))
         counts[role] += 1
         if count < 1 or (role == "leader" and count > 1):
-            _refused(findings, "count", f"{name} ({role}) has the count {count}")
+            findings.add("count", rule=name, role=role, count=count)
         if count < 1:
             continue
         if count > 10_000:
@@ -218,54 +211,27 @@ def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findin
         sites = labels.sites(tests, field)
         level, able = _isolation(rule), sites or labels.localities.sites
         if labels.folded(level) == key and count > len(able):
-            what = f"{name} forbids two replicas in one {key} (isolation_level) and asks for "
-            end = "PD places one in each and leaves the others out"
-            _refused(findings, "isolation-level", f"{what}{count} in {', '.join(able)}", end)
+            places = ", ".join(able)
+            findings.add("isolation-level", rule=name, key=key, count=count, places=places)
         elif level and labels.folded(level) != key and count > 1:
             apart[level] = None
         if rule.text("isolation_level", "") and not level:
-            what = f"{name} has an isolation_level and no location_labels: PD isolates nothing"
-            remedy = "location_labels with this level"
-            findings.warning("isolation-without-labels", what, remedy)
+            findings.add("isolation-without-labels", rule=name)
         if role == "follower":
-            what = f"{name} has the role follower: its replicas vote and never lead"
-            remedy = "use the role voter if they may lead after a loss"
-            findings.note("never-leads", what, remedy)
-        if witness and role == "leader":
-            what = f"{name} has is_witness and the role leader"
-            _refused(findings, "witness-leads", what, "PD never takes a leader for a witness")
-        elif witness:
-            findings.note(
-                "witness",
-                f"{name} has is_witness: its replicas hold no data and serve no reads, while "
-                "enable-witness of PD is on; else they are like the others",
-                "count the reads of clients near it at the next replica",
-            )
+            findings.add("never-leads", rule=name)
+        if witness:
+            findings.add("witness-leads" if role == "leader" else "witness", rule=name)
         if witness and count > 1:
-            findings.warning(
-                "too-many-witnesses",
-                f"{name} has {count} witnesses: PD refuses more than half of max-replicas, which "
-                "is 3 unless it was raised",
-                f"max-replicas of {2 * count} or more",
-            )
+            findings.add("too-many-witnesses", rule=name, count=count, most=2 * count)
     if apart:
-        findings.note(
-            "isolation-not-checked",
-            f"rules demand replicas at different values of {', '.join(apart)} (isolation_level), "
-            f"and places are known by {key} alone",
-            "check that each place has as many values as replicas: PD leaves others out",
-        )
+        findings.add("isolation-not-checked", levels=", ".join(apart), key=key)
     if counts["leader"] > 1:
-        _refused(findings, "two-leaders", f"{counts['leader']} rules have the role leader")
+        findings.add("two-leaders", count=counts["leader"])
     if not counts["leader"] and not counts["voter"]:
-        _refused(findings, "no-voter", "no rule has the role leader or voter")
+        findings.add("no-voter")
     deployment = deployment_of_rules("pd", placed, labels, kept=_bundles(rules))
     findings += labels.findings()
     return deployment, findings
-
-
-def _refused(findings: Findings, rule: str, evidence: str, end: str = "PD refuses that") -> None:
-    findings.error(rule, f"{evidence}: {end}", "mend the rules")
 
 
 def _isolation(rule: Document) -> str:

@@ -172,54 +172,27 @@ def _read(texts: Texts, request: Request) -> Reading:
 
 
 def _findings(standbys: _Standbys, primary: str, chosen: int, able: int) -> Findings:
-    found, count = Findings(), standbys.acknowledgements
+    found, count, method = Findings("postgresql"), standbys.acknowledgements, standbys.method
     if count > able:
-        found.error(
-            "too-few-standbys",
-            f"commits wait for {count} standbys, and {able} can acknowledge: no commit ends",
-            f"more synchronous standbys, or {standbys.method} {max(1, able)} (…)",
-        )
-    if standbys.method == "FIRST" and chosen > count:
-        found.warning(
-            "priority-standbys",
-            f"FIRST waits for the first {count} of the list that are connected, even when others "
-            "answer sooner",
-            "use ANY",
-        )
+        found.add("too-few-standbys", count=count, able=able, method=method, most=max(1, able))
+    if method == "FIRST" and chosen > count:
+        found.add("priority-standbys", count=count)
     if primary in standbys.names:
-        found.warning(
-            "primary-listed",
-            f"the primary {primary} is in the list and never answers itself",
-            "list it only for the time after a switchover",
-        )
+        found.add("primary-listed", primary=primary)
     if _RECEIVER in standbys.names:
-        found.warning(
-            "receiver-listed",
-            f"{_RECEIVER} writes the log alone and never leads; without --synchronous it "
-            "acknowledges a commit only when a segment is full",
-            f"run it with --synchronous, or take {_RECEIVER} out of the list",
-        )
+        found.add("receiver-listed")
     return found
 
 
 def _judge(name: str, standbys: _Standbys, each: Sequence[str], findings: Findings) -> None:
     """Add what pg_stat_replication says of a listed standby."""
     if len(each) > 1:
-        findings.warning(
-            "standby-twice",
-            f"{len(each)} standbys call themselves {name}, and PostgreSQL counts each of them: "
-            "all are taken to be at one site",
-            "an application_name of its own for each standby",
-        )
+        findings.add("standby-twice", count=len(each), name=name)
     if not all(standbys.answers(each) or [False]):
         what = "is not connected" if not each else "is asynchronous now"
         what = "does not stream yet" if "potential" in each else what
         what = "is in another setting than ANY" if "sync" in each else what
-        findings.warning(
-            "listed-and-not-synchronous",
-            f"{name} is in the list and {what}: it acknowledges nothing",
-            "reload the setting, or let the standby catch up",
-        )
+        findings.add("listed-and-not-synchronous", name=name, what=what)
 
 
 def _states(text: str, source: str, names: Iterable[str]) -> dict[str, list[str]]:

@@ -62,12 +62,10 @@ def _read(texts: Texts, request: Request) -> Reading:
         name=database,
         kept=json_text({"system": "spanner", **config}),
     )
-    findings = Findings()
+    findings = Findings("spanner")
     for site, count in sorted(held["WITNESS"].items()):
         if site not in held["READ_WRITE"]:
-            what = f"{site} holds {count} witness replicas: they vote and serve no reads"
-            remedy = "count the reads of clients near it at the next replica"
-            findings.note("witness", what, remedy)
+            findings.add("witness", site=site, count=count)
     return Reading(deployment, tuple(findings))
 
 

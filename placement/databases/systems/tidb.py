@@ -78,12 +78,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     spare = deployment.voters - majority(deployment.voters)
     crowded = [site for site, count in deployment.voters_at.items() if count > spare]
     if key in [labels.folded(level.strip(" \"'")) for level in levels] and crowded:
-        findings.warning(
-            "survival-preference",
-            f"{subject} prefers to survive the loss of a {key}, and its constraints place more "
-            f"voters at {', '.join(crowded)} than may be lost",
-            f"at most {spare} voters in one {key}",
-        )
+        findings.add("survival-preference", key=key, sites=", ".join(crowded), spare=spare)
     options = [
         f"\n  {name}={value if name in _NUMBERS else mysql_string(value)}"
         for name, value in policy.options.items()
@@ -133,24 +128,19 @@ def _take_policies(text: str, source: str, policies: dict[str, _PolicyOptions]) 
 
 def _rules(policy: _PolicyOptions) -> Findings:
     """Return the rules of the server that a policy breaks."""
-    found, options = Findings(), policy.options
-
-    def wrong(rule: str, evidence: str, remedy: str) -> None:
-        found.error(rule, f"policy {policy.name}: {evidence}", remedy)
-
+    found, options = Findings("tidb", f"policy {policy.name}"), policy.options
     sugar = [option for option in _SUGAR if option in options]
     detail = [option for option in (*_DETAIL, "LEARNERS") if option in options]
     if sugar and detail:
-        what = f"{', '.join(sugar)} and {', '.join(detail)} exclude each other"
-        wrong("two-forms", what, "use the constraints alone")
+        found.add("two-forms", sugar=", ".join(sugar), detail=", ".join(detail))
     primary, followers = options.get("PRIMARY_REGION", ""), policy.number("FOLLOWERS", 2)
     if sugar and primary not in policy.regions:
-        what = f"PRIMARY_REGION {primary!r} is not one of REGIONS"
-        wrong("primary-not-in-regions", what, "add it to REGIONS")
+        found.add("primary-not-in-regions", primary=primary)
     if "FOLLOWERS" in options and not 1 <= followers <= _MOST_FOLLOWERS:
-        wrong("followers", f"FOLLOWERS = {followers}", f"1 to {_MOST_FOLLOWERS}")
+        most = f"1 to {_MOST_FOLLOWERS}"
+        found.add("followers", what=f"FOLLOWERS = {followers}", most=most)
     if isinstance(policy.flow("LEADER_CONSTRAINTS"), dict):
-        wrong("leader-counted", "LEADER_CONSTRAINTS with numbers", "a list: there is one leader")
+        found.add("leader-counted")
     for role in ("FOLLOWER", "LEARNER"):
         option, number = f"{role}_CONSTRAINTS", f"{role}S"
         value = policy.flow(option)
@@ -158,12 +148,13 @@ def _rules(policy: _PolicyOptions) -> Findings:
             continue
         counts = [int(str(n)) for n in value.values() if str(n).lstrip("-").isdecimal()]
         if any(count <= 0 for count in counts):
-            wrong("count", f"{option} has a number below 1", "numbers above 0")
+            found.add("count", option=option)
         if number in options and sum(counts) != policy.number(number, 0):
-            what = f"{number} = {options[number]}, and {option} ask for {sum(counts)}"
-            wrong("counts-differ", what, f"leave {number} out")
+            given, asked = options[number], sum(counts)
+            found.add("counts-differ", number=number, given=given, option=option, asked=asked)
         if role == "FOLLOWER" and sum(counts) > _MOST_FOLLOWERS:
-            wrong("followers", f"{sum(counts)} followers", f"at most {_MOST_FOLLOWERS}")
+            most = f"at most {_MOST_FOLLOWERS}"
+            found.add("followers", what=f"{sum(counts)} followers", most=most)
     return found
 
 

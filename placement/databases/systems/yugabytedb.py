@@ -38,18 +38,16 @@ def _read(texts: Texts, request: Request) -> Reading:
     source, options = spaces[name]
     if "replica_placement" not in options:
         raise InputError("not given", source=source, field="replica_placement")
-    findings = Findings()
+    findings = Findings("yugabytedb")
     voting = _placement(options, "replica_placement", source, request, findings)
     reading = _Blocks(0)
     if "read_replica_placement" in options:
         reading = _placement(options, "read_replica_placement", source, request, findings)
         if reading.ranks:
-            what = "read_replica_placement has a leader_preference: read replicas never lead"
-            findings.error("leader-without-vote", what, "remove it")
+            findings.add("leader-without-vote")
     ranks = sorted({*voting.ranks.values(), *voting.every_rank})
     if ranks != list(range(1, len(ranks) + 1)):
-        what = f"leader_preference has the values {', '.join(map(str, ranks))}"
-        findings.error("preferences-not-contiguous", what, "1, 2, 3, … without a hole")
+        findings.add("preferences-not-contiguous", values=", ".join(map(str, ranks)))
     held = []
     for site in sorted({*voting.zones, *reading.zones}):
         votes, others = voting.zones.get(site, {}), reading.zones.get(site, {})
@@ -208,17 +206,12 @@ def _placement(
             found.ranks[site] = min(rank, found.ranks.get(site, rank))
     for wrong, words in strange.items():
         if words:
-            (findings.error if wrong else findings.warning)(
-                "zone-not-in-table",
-                f"{option} names places that the table of localities does not have: "
-                f"{'; '.join(words)}",
-                "correct the block or the table: without a server there no tablet is placed",
-            )
+            how, places = "error" if wrong else "warning", "; ".join(words)
+            findings.add("zone-not-in-table", how, option=option, places=places)
     if not 1 <= found.total <= 1000:
         raise document.refuse("num_replicas", "out of range", "1 or more")
     if asked > found.total:
-        what = f"the blocks of {option} ask for {asked} replicas and num_replicas is {found.total}"
-        findings.error("too-many-blocks", what, f"num_replicas: {asked}")
+        findings.add("too-many-blocks", option=option, asked=asked, total=found.total)
     return found
 
 

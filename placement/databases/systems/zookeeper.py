@@ -85,23 +85,13 @@ def _read(texts: Texts, request: Request) -> Reading:
         if len(groups) > 1 or {part.strip() for part in value.split(":")} != voting:
             hint = "no groups, or one of all participants: others have no counterpart here"
             raise refused(where, key, "groups of servers, a quorum of quorums", value, hint)
-    findings = Findings()
+    findings = Findings("zookeeper")
     several = [f"server.{n}" for n, one in servers.items() if "|" in str(one.kept["addresses"])]
     if several:
-        findings.note(
-            "several-addresses",
-            f"{', '.join(several)} have several addresses, which servers refuse unless "
-            "multiAddress.enabled is true",
-            "multiAddress.enabled=true on every server",
-        )
+        findings.add("several-addresses", servers=", ".join(several))
     for identity, member in servers.items():
         if member.voter and weights.get(identity) == "0":
-            findings.note(
-                "weight-zero",
-                f"server.{identity} ({member.name}) is a participant of weight 0: it counts for no "
-                "quorum, and is read as a replica without a vote",
-                "make it an observer, which costs the leader less",
-            )
+            findings.add("weight-zero", identity=identity, name=member.name)
             servers[identity] = replace(member, voter=False, kept={**member.kept, "weight": 0})
     return Reading(Deployment.of_members("zookeeper", servers.values()), tuple(findings))
 
