@@ -238,13 +238,7 @@ def load_system(name: str) -> DatabaseSystem:
 
 
 def read_deployment(system: DatabaseSystem, texts: Texts, request: Request) -> Reading:
-    """Read a configuration.
-
-    Raises
-    ------
-    InputError
-        Naming the file, the field and the value, for a text that cannot be understood.
-    """
+    """Read a configuration; a text that cannot be understood is refused by file and field."""
     if not texts:
         raise InputError("no file", field="files", expected=system.inputs)
     return system.read(texts, request)

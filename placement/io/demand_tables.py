@@ -67,35 +67,10 @@ def read_demand(
     operations: Sequence[str] | None = None,
     intervals: Sequence[str] | None = None,
 ) -> DemandTable:
-    """Read a table of demand.
+    """Read a table of demand: CSV, TSV or Parquet, long or wide, as docs/files.md describes.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet. *Long*: the columns ``client``, ``operation`` and ``count``. *Wide*:
-        ``client`` and one column per operation. Both may have the columns ``interval`` and
-        ``database``. In a long table, and in one with a column ``database`` (as
-        :func:`placement.workloads.write_parquet` writes it), what has no row was not issued. In a
-        wide table without databases every client has a row in every interval that is named.
-    clients, operations
-        Names in the order wanted; a table that names others is refused. None: those of the table,
-        in the order of first rows and of columns.
-    intervals
-        Labels in the order wanted, where it is known; others are refused. None: those of the table
-        in the order of time (:func:`placement.io.demand_tables.order_intervals`), with the
-        intervals of a regular grid in which nothing was issued.
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column: for a missing column, an unknown name, a count that is missing,
-        negative or not finite, the same cell given twice, a missing row of a wide table, labels of
-        intervals that contradict one another.
-    MissingDependencyError
-        For Parquet without pyarrow.
-
-    Notes
-    -----
+    `clients`, `operations` and `intervals` are the names in the order wanted, and others are
+    refused; None: those of the table, intervals in the order of time with silent ones of a grid.
     O(rows + databases · intervals · clients · operations).
     """
     return demand_of(read_frame(path), clients=clients, operations=operations, intervals=intervals)

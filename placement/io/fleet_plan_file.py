@@ -347,15 +347,7 @@ _QUESTION = (
 
 
 def read_fleet_file(path: str | os.PathLike[str]) -> FleetFile:
-    """Read the document of a fleet file, without its rows.
-
-    Raises
-    ------
-    InputError
-        For a file that ``placement fleet`` did not write, or one without its question.
-    MissingDependencyError
-        For Parquet without pyarrow.
-    """
+    """Read the document of a fleet file, without its rows."""
     return FleetFile(path, read_whole_document(path))
 
 

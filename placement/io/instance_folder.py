@@ -458,13 +458,7 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
 
 
 def operation_from(row: Document) -> Operation:
-    """Return the operation that a row of a manifest describes.
-
-    Raises
-    ------
-    InputError
-        For an unknown key, and for what is no operation, naming the row.
-    """
+    """Return the operation that a row of a manifest describes."""
     refuse_gone(row)
     row.only([field.name for field in dataclasses.fields(Operation)])
     with located(f"{row.source}, {row.place}"):

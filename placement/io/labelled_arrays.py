@@ -99,22 +99,7 @@ def check_known(
 
 
 def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Labelled:
-    """Read a matrix: row names in the first column (after the interval, if any), then columns.
-
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet.
-    word
-        What a row is: "site" or "client".
-    quantity
-        What a cell must be, for messages.
-
-    Raises
-    ------
-    InputError
-        For a duplicate or missing row, and for cells that are no such quantity.
-    """
+    """Read a matrix: row names (`word`) in the first column, after the interval, if any."""
     frame = read_frame(path, _keys)
     return matrix_of(frame, _keys(frame.columns), word, quantity)
 

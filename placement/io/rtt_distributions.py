@@ -39,33 +39,10 @@ def read_distributions(
     width: float = 1.0,
     horizon: float | None = None,
 ) -> Distributions:
-    """Read the distributions of an instance's pairs.
+    """Read the distributions of an instance's pairs; those of clients may be in another file.
 
-    Parameters
-    ----------
-    path
-        Table of pairs; pairs that the instance does not have are left out.
-    instance
-        With one RTT matrix.
-    clients
-        Table of the pairs from clients to sites, where it is another file.
-    width
-        Bin width in ms.
-    horizon
-        Last RTT in ms that is told apart; None: far enough for the operations of the instance.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_pairs`, and when pairs are missing: how many, and the first few.
-
-    Warns
-    -----
-    UnitsWarning
-        When the means are far from the RTTs of the instance.
-    PlacementWarning
-        When a client stands in a site of its own name and no row tells their distribution: its RTT
-        is then taken to be constant.
+    `width` of a bin in ms; `horizon` is the last RTT that is told apart, None: far enough. Missing
+    pairs are refused, and a client in a site of its own name may have a constant RTT.
     """
     sites = read_pairs(path)
     return distributions_of(

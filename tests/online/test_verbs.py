@@ -317,7 +317,6 @@ def good():
         reads.ReadGoal.least_load(),
         ElectionSettings(),
         ProtocolSettings(),
-        reads.Backoff(),
         UniformQuorum(0.2),
         geography,
         world,

@@ -55,14 +55,7 @@ def _is_rule(lines: Sequence[str], place: int) -> bool:
 
 
 def blocks_of(text: str, source: str) -> list[Table]:
-    """Return the tables of a text in their order.
-
-    Raises
-    ------
-    InputError
-        For a row of another length than its header, two columns of one name, and fewer rows than
-        the shell of a database counted below the table.
-    """
+    """Return the tables of a text in their order; refuse a table that is cut off."""
     read = _html if _is_html(text) else _ruled
     found = list(read(text, source)) if is_page(text[: 2**16]) else []
     delimiter = "\t" if Path(source).suffix.lower() == ".tsv" else None

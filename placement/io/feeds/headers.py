@@ -318,13 +318,7 @@ DEMAND_ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, option: str) -> None:
-    """Refuse a column that the user gives for a role and the table does not have.
-
-    Raises
-    ------
-    InputError
-        With the columns that there are.
-    """
+    """Refuse a column that the user gives for a role and the table does not have."""
     for role, column in given.items():
         if column not in columns:
             expected = "one of " + ", ".join(map(repr, columns))

@@ -108,35 +108,15 @@ class PairSamples:
         return runs[-1]
 
     def answer(self, start: str, end: str, text: str, place: str, *, unit: float = 1.0) -> None:
-        """Record that `start` waited for `end`, in a text of `unit` ms; `place` is for messages.
-
-        Raises
-        ------
-        InputError
-            For anything but a finite number >= 0, and for a blank name.
-        """
+        """Record that `start` waited for `end`, in a text of `unit` ms; `place` is for messages."""
         self.probe(start, end, place).samples.append(_number(text, start, end, place, unit))
 
     def summary(
         self, start: str, end: str, counts: tuple[int, int], texts: Sequence[str], place: str
     ) -> None:
-        """Record the line of a tool about several probes.
+        """Record the line of a tool about several probes: `counts` sent and answered.
 
-        Parameters
-        ----------
-        start, end
-            The pair.
-        counts
-            Probes sent and answers received.
-        texts
-            The average, or minimum, average and maximum, in ms; none without an answer.
-        place
-            File and row, for messages.
-
-        Raises
-        ------
-        InputError
-            As :meth:`answer`, and for more answers than probes.
+        `texts` are the average, or minimum, average and maximum, in ms; none without an answer.
         """
         sent, received = counts
         if not 0 <= received <= sent:

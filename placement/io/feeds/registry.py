@@ -150,14 +150,7 @@ class Content:
 
     @cached_property
     def blocks(self) -> list[Table]:
-        """The tables of the file.
-
-        Raises
-        ------
-        InputError, MissingDependencyError
-            As :func:`placement.io.feeds.blocks.blocks_of` and as
-            :func:`placement.io.formats.tables.read_table` for Parquet.
-        """
+        """The tables of the file."""
         if self.text is None:
             return [read_table(self.source)]
         rows = self._records
@@ -277,26 +270,9 @@ FEEDS = Group(
 def read_feed(
     path: str | os.PathLike[str], format: str = "auto", request: FeedRequest | None = None
 ) -> tuple[Feed, RttReading]:
-    """Read RTTs of any registered format.
+    """Read RTTs of a registered format; "auto": of the one that recognises the content.
 
-    Parameters
-    ----------
-    path
-        The file.
-    format
-        Name of a format; "auto": the one that recognises the content.
-    request
-        What the user said about the file.
-
-    Returns
-    -------
-    feed, reading
-        The format, and the RTTs.
-
-    Raises
-    ------
-    InputError
-        When no format, or more than one, recognises the file; and as the reader of the format.
+    Refuses a file that no format or more than one recognises, and what the reader refuses.
     """
     content = Content.of(path)
     asked = request or FeedRequest()

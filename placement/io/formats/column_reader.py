@@ -107,17 +107,7 @@ class ColumnTable:
     def found(self, column: str, *, strip: bool = True) -> tuple[tuple[str, ...], IntArray]:
         """Return the distinct names of a column by first row, and the place of each row's name.
 
-        Parameters
-        ----------
-        column
-            A column of names.
-        strip
-            Whether to leave out blanks around names.
-
-        Raises
-        ------
-        InputError
-            For a missing column or a blank cell, with its row.
+        Blanks around names are left out, unless `strip` is false.
         """
         codes, cells = self._codes(column)
         place: dict[str, int] = {}
@@ -150,13 +140,7 @@ class ColumnTable:
         return np.array([place[name] for name in found], dtype=np.intp)[which]
 
     def quantities(self, column: str, expected: str) -> FloatArray:
-        """Return a column of numbers from 0 to :data:`LARGEST`.
-
-        Raises
-        ------
-        InputError
-            For a missing column or any other cell, with its row.
-        """
+        """Return a column of numbers from 0 to :data:`LARGEST`."""
         return self.matrix([column], expected)[:, 0]
 
     def matrix(self, columns: Sequence[str], expected: str, *, blank: bool = False) -> FloatArray:
@@ -237,22 +221,9 @@ def key_columns(header: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> ColumnTable:
-    """Read a table by column.
+    """Read a table by column: CSV, TSV or Parquet; `names` are its columns of names.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet.
-    names
-        Returns the columns of names, from the header; all others are numbers. By default
-        ``database``, ``interval``, ``client`` and ``operation`` are names.
-
-    Raises
-    ------
-    InputError
-        For a file that is no table, or one without rows.
-    MissingDependencyError
-        For Parquet without pyarrow.
+    All other columns are numbers. A file that is no table, or has no rows, is refused.
     """
     source = os.fspath(path)
     suffix = Path(path).suffix.lower()

@@ -30,28 +30,10 @@ Manifest = Callable[[Mapping[str, str]], bytes]
 
 
 def check_file(path: str | os.PathLike[str], *, force: bool = False, regular: bool = False) -> Path:
-    """Check that a file could be written, before the work whose result goes there.
+    """Check that a file could be written, and return it with symbolic links followed.
 
-    Parameters
-    ----------
-    path
-        Where; the folder must exist.
-    force
-        Whether an existing regular file may be replaced. A pipe or character device needs no
-        `force`: nothing is lost there.
-    regular
-        Refuse pipes and character devices too, for a file that is read again or stays open.
-
-    Returns
-    -------
-    Path
-        The file itself, with symbolic links followed: not the link is replaced, but its target.
-        A pipe or character device is returned as it was named.
-
-    Raises
-    ------
-    InputError
-        As :func:`write_file`.
+    With `force` a regular file may be there. A pipe or character device needs none, and is
+    returned as it was named, unless the file must be `regular`: read again, or kept open.
     """
     if not regular and _is_stream(path):
         return Path(path)
@@ -85,27 +67,9 @@ def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False) -> Path:
-    """Write one file whole or not at all.
+    """Write one file whole or not at all, and return its path; a pipe is written through.
 
-    Parameters
-    ----------
-    path
-        Where; the folder must exist. A pipe or character device is written through.
-    data
-        The content.
-    force
-        Replace an existing regular file; it stays as it is until the new one is complete.
-
-    Returns
-    -------
-    Path
-        The file written.
-
-    Raises
-    ------
-    InputError
-        When the file exists and `force` is false, the folder does not exist, or the path is one of
-        a folder, a block device or a socket. Nothing is written then.
+    With `force` an existing regular file is replaced. Any other path that is in use is refused.
     """
     target = check_file(path, force=force)
     with _blaming(path):
@@ -121,20 +85,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
 def writing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that is written piece by piece, and appears whole when the block ends.
 
-    Parameters
-    ----------
-    path, force
-        As :func:`write_file` takes them.
-
-    Yields
-    ------
-    IO
-        A binary file for the content. When the block raises, nothing is written.
-
-    Raises
-    ------
-    InputError
-        As :func:`write_file`.
+    When the block raises, nothing is written; else as :func:`write_file`.
     """
     target = check_file(path, force=force)
     if _is_stream(target):

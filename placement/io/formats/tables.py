@@ -89,20 +89,7 @@ class Table:
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read a CSV file (or TSV, or, by its suffix, Parquet).
-
-    Parameters
-    ----------
-    path
-        The file; ``.parquet`` and ``.pq`` are Parquet, ``.tsv`` is separated by tabs.
-
-    Raises
-    ------
-    InputError
-        For a file that is no such table: no header, duplicate columns, rows of another length.
-    MissingDependencyError
-        For Parquet without pyarrow.
-    """
+    """Read a CSV file, or by its suffix TSV or Parquet; a file that is no table is refused."""
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
         source = os.fspath(path)
@@ -379,20 +366,7 @@ def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | 
 
 
 def frame_parquet(frame: pd.DataFrame, about: Mapping[str, str]) -> bytes:
-    """Return a table as a Parquet file; tuples become lists.
-
-    Parameters
-    ----------
-    frame
-        The table.
-    about
-        Texts by key that the file keeps beside the table, in the metadata of its schema.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without pyarrow.
-    """
+    """Return a table as a Parquet file with texts `about` it; tuples become lists."""
     pa, pq = load_pyarrow()
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(about))
     sink = io.BytesIO()
@@ -401,13 +375,7 @@ def frame_parquet(frame: pd.DataFrame, about: Mapping[str, str]) -> bytes:
 
 
 def parquet_rows(path: str | os.PathLike[str], batch: int) -> Iterator[dict[str, object]]:
-    """Yield the rows of a Parquet file by column, reading a batch of rows at a time.
-
-    Raises
-    ------
-    InputError, MissingDependencyError
-        As :func:`open_parquet`.
-    """
+    """Yield the rows of a Parquet file by column, reading a batch of rows at a time."""
     with open_parquet(path) as file:
         for rows in file.iter_batches(batch_size=batch):
             yield from rows.to_pylist()

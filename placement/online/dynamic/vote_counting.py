@@ -35,21 +35,8 @@ from placement.support.checks import BoolArray, FloatArray, IntArray, whole
 def vote_rates(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = False) -> FloatArray:
     """Return expected votes per unit of time for each site and object, shape (sites, objects).
 
-    Clients know which copies exist.
-
-    Parameters
-    ----------
-    problem
-        Rates and preference lists.
-    copies
-        Dynamic copies that exist now.
-    in_ms
-        Whether a vote counts the ms that a copy saves the client against the closest static copy;
-        in the paper it counts 1.
-
-    Notes
-    -----
-    O(Σ_i |preferred_i| · objects).
+    Clients know which copies exist. A vote counts 1 as in the paper, or the ms that a copy saves
+    the client against the closest static copy. O(Σ_i |preferred_i| · objects).
     """
     rtt, static = problem.geography.rtt, problem.static
     result = np.zeros(static.shape)
@@ -306,12 +293,10 @@ class CopySet:
 
 
 def replicas_conservative(k: float, turnover: float, grace: int) -> float:
-    """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g).
+    """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g), g rounds of grace.
 
-    `turnover` λ is the share of the top-k that is new in each round. One round more than the grace
-    period: the text has g = 1 delete at the first absence, and the formula still adds λ·k. It is
-    the count between the creation by a list and the deletion by the same list. See
-    :func:`replicas_exact`.
+    λ is the share of the list that is new in a round. One round more than :func:`replicas_exact`:
+    the count between the creation by a list and the deletion by the same list.
     """
     return k * (1 + turnover * grace)
 
@@ -319,18 +304,7 @@ def replicas_conservative(k: float, turnover: float, grace: int) -> float:
 def replicas_exact(k: float, turnover: float, grace: int) -> float:
     """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1)).
 
-    For keys that leave the list permanently: a copy stays for g − 1 rounds after the first list
-    without it, so that g = 1 has exactly the k of the list. A key that comes back to the list
-    before its copy is gone makes it fewer. It is the count just after a deletion.
-
-    Parameters
-    ----------
-    k
-        Length of the list.
-    turnover
-        λ, the share of the list that is new in each round.
-    grace
-        g >= 1.
+    For keys that leave the list for good, just after a deletion: with g = 1 the k of the list.
     """
     grace = whole(grace, "grace", minimum=1)
     return k * (1 + turnover * (grace - 1))

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError, require
+from placement.errors import MissingDependencyError, require
 from placement.online.dynamic.store_demand import (
     Generators,
     HotSetWorld,
@@ -53,6 +53,9 @@ from placement.support.checks import (
 )
 
 _MASK = (1 << 64) - 1
+
+ROUND_S, _GOSSIP_S = 10.0, 2.0
+"""Seconds of a round, and from its end until its summary is complete."""
 
 
 def spread(key: int) -> int:
@@ -107,21 +110,18 @@ class BloomSummary:
         return int(self._bloom.size_in_bits)
 
 
-def refresh_due(
-    requests: IntArray, errors: IntArray, threshold: float = 0.05, least: int = 100
-) -> BoolArray:
+def refresh_due(requests: IntArray, errors: IntArray) -> BoolArray:
     """Return whether each client fetches new summaries: when too many requests went astray.
 
-    Requests and errors count from the last refresh. A refresh is due when their ratio reaches the
-    threshold, 5 % in the paper; below `least` requests nothing is decided, since one error in one
-    request is no ratio.
+    Requests and errors count from the last refresh. A refresh is due when their ratio reaches 5 %;
+    below 100 requests nothing is decided, since one error in one request is no ratio.
 
     Examples
     --------
     >>> refresh_due(np.array([99, 100, 100]), np.array([5, 5, 4])).tolist()
     [False, True, False]
     """
-    return np.asarray((requests >= least) & (errors >= threshold * requests))
+    return np.asarray((requests >= 100) & (errors >= 0.05 * requests))
 
 
 class WriteForwarding(StrEnum):
@@ -144,20 +144,8 @@ def write_rtt(
     """Latency in ms of writes of `key` from `home`, shape (writes,).
 
     rtt[i, a] + max over the other sites j that must answer of rtt[a, j], a the coordinator: the
-    closest static site. Another copy within a's site is not waited for.
-
-    Parameters
-    ----------
-    rtt
-        RTTs, shape (sites, sites).
-    coordinator
-        Closest static site, shape (sites, objects).
-    held
-        Copies, static and dynamic, shape (sites, objects).
-    home, key
-        Per write.
-    forwarding
-        Who must answer.
+    closest static site, shape (sites, objects) as `held`, the static and dynamic copies. Another
+    copy within a's site is not waited for.
     """
     first = coordinator[home, key]
     result: FloatArray = rtt[home, first].copy()
@@ -178,42 +166,23 @@ class VoteSettings:
         Objects that get a dynamic copy at each site; 10 000 in the paper, for 20 million keys.
     counters
         Space-Saving counters of each node for each site; k where None.
-    round_s
-        Length of a round.
-    gossip_s
-        Seconds from the end of a round until its summary is complete; less than a round.
     grace
         g: serving summaries in a row without a key before its copy is deleted.
-    threshold, least
-        When clients refresh, see :func:`refresh_due`.
     bloom_error
         False-positive rate that filters are sized for; 0: exact lists instead of filters.
-    bloom_room
-        Copies that filters are sized for, as a multiple of k.
     """
 
     k: int
     counters: int | None = None
-    round_s: float = 10.0
-    gossip_s: float = 2.0
     grace: int = 3
-    threshold: float = 0.05
-    least: int = 100
     bloom_error: float = 0.001
-    bloom_room: float = 1.5
 
     def __post_init__(self) -> None:
-        counts = {"k": 1, "grace": 1, "least": 1}
+        counts = {"k": 1, "grace": 1}
         if self.counters is not None:
             counts["counters"] = 1
-        check_fields(
-            self, counts=counts, least={"gossip_s": 0.0}, positive=("round_s", "bloom_room")
-        )
+        check_fields(self, counts=counts)
         number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
-        number(self.threshold, "threshold", above=True, maximum=1.0)
-        words = "gossip takes longer than a round"
-        expected = f"less than round_s = {self.round_s}"
-        require(self.gossip_s < self.round_s, "gossip_s", words, self.gossip_s, expected)
 
 
 class VoteCluster:
@@ -257,12 +226,12 @@ class VoteCluster:
 
     def advance(self, now: float) -> None:
         """Carry out the events due by second `now`: close rounds, complete and serve summaries."""
-        length = self.settings.round_s
+        length = ROUND_S
         while now >= (self._round + 1) * length - 1e-9:
             self._pending[self._round] = self._close()
             self._ballots = []
             self._round += 1
-        while now >= (self._completed + 1) * length + self.settings.gossip_s - 1e-9:
+        while now >= (self._completed + 1) * length + _GOSSIP_S - 1e-9:
             found = self._pending.get(self._completed)
             if found is not None:
                 self.complete, self.votes_of_complete = found
@@ -368,8 +337,6 @@ def simulate(
     workload: RequestWorkload,
     settings: VoteSettings,
     seed: int,
-    *,
-    forwarding: WriteForwarding = WriteForwarding.ALL,
 ) -> SimulationTrace:
     """Simulate one run.
 
@@ -383,8 +350,6 @@ def simulate(
         Of the mechanism.
     seed
         Of the requests; the same for every policy that is compared.
-    forwarding
-        What a write waits for.
 
     Notes
     -----
@@ -395,12 +360,9 @@ def simulate(
     )
     instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
     instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
-    instance_of(forwarding, WriteForwarding, "forwarding", "a WriteForwarding")
-    if workload.tick > settings.round_s:
-        expected = f"at most round_s = {settings.round_s}"
-        words = "a tick spans more than a round"
-        raise InputError(words, field="tick", value=workload.tick, expected=expected)
-    run = _ReplicationRun(world, settings, forwarding, workload.write_keys)
+    words, expected = "a tick spans more than a round", f"at most {ROUND_S} s"
+    require(workload.tick <= ROUND_S, "tick", words, workload.tick, expected)
+    run = _ReplicationRun(world, settings, workload.write_keys)
     for tick in requests(world, workload, seed):
         run.step(tick)
     return run.trace()
@@ -413,11 +375,9 @@ class _ReplicationRun:
         self,
         world: HotSetWorld,
         settings: VoteSettings,
-        forwarding: WriteForwarding,
         write_keys: WriteKeys,
     ) -> None:
-        self._settings, self._forwarding = settings, forwarding
-        self._write_keys = write_keys
+        self._settings, self._write_keys = settings, write_keys
         self._cluster = VoteCluster(world, settings)
         self._clients = VotingClients(world, settings)
         problem = world.problem(settings.k)
@@ -454,7 +414,7 @@ class _ReplicationRun:
             else self._static,
             self._clients.site[tick.generator[tick.write]],
             tick.key[tick.write],
-            self._forwarding,
+            WriteForwarding.ALL,
         )
         active = self._cluster.copies.active
         self._log.add(
@@ -555,8 +515,7 @@ class VotingClients:
         """Count a tick's requests and errors per client; refresh where that is due."""
         self._requests += requests
         self._errors += errors
-        settings = self._settings
-        due = refresh_due(self._requests, self._errors, settings.threshold, settings.least)
+        due = refresh_due(self._requests, self._errors)
         for client in np.flatnonzero(due).tolist():
             for site in self._preferred[self.site[client]]:
                 self.believed[client, site] = self._summary(site, cluster)
@@ -572,7 +531,7 @@ class VotingClients:
             if self._settings.bloom_error == 0:
                 inside = cluster.told[site].copy()
             else:
-                room = max(1, round(self._settings.bloom_room * self._settings.k))
+                room = max(1, round(1.5 * self._settings.k))
                 bloom = BloomSummary(keys.tolist(), room, self._settings.bloom_error)
                 inside = bloom.among(np.arange(cluster.objects))
             self._made[site] = inside

@@ -14,7 +14,6 @@ leaseholder and the others to majorities without it.
 
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
 from placement.online.reads.raft_cluster import (
-    Backoff,
     RaftCluster,
     ReadWorkload,
     Visibility,
@@ -42,7 +41,6 @@ from placement.online.reads.read_simulator import (
 )
 
 __all__ = [
-    "Backoff",
     "Choose",
     "FromStrategy",
     "HistoryEntry",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,7 +14,6 @@ from placement.support.checks import (
     FloatArray,
     elements,
     frozen,
-    instance_of,
     nonnegative,
     number,
     numbers_of,
@@ -32,29 +30,12 @@ class Visibility(StrEnum):
     """The log too: an entry counts from the moment the follower has appended it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Waits between attempts: b_j = U[1 − jitter, 1 + jitter]·min(first·2^j, cap), in ms.
+def back_off(retry: int, uniform: float) -> float:
+    """Wait in ms before retry j = 0, 1, …: U[0.85, 1.15]·min(50·2^j, 5000).
 
-    The defaults are those of the authors' branch of CockroachDB, which retries without limit.
+    As the authors' branch of CockroachDB, which retries without limit.
     """
-
-    first: float = 50.0
-    cap: float = 5000.0
-    jitter: float = 0.15
-
-    def __post_init__(self) -> None:
-        check_fields(self, positive=["first"])
-        number(self.cap, "cap", minimum=self.first)
-        number(self.jitter, "jitter", maximum=math.nextafter(1.0, 0.0))
-
-    def mean(self, retry: int) -> float:
-        """E[b_j] in ms for j = `retry`, counted from 0."""
-        return float(min(self.first * 2.0 ** min(retry, 1000), self.cap))
-
-    def draw(self, retry: int, uniform: float) -> float:
-        """b_j in ms for a number drawn from U[0, 1)."""
-        return self.mean(retry) * (1.0 + self.jitter * (2.0 * uniform - 1.0))
+    return min(50.0 * 2.0 ** min(retry, 1000), 5000.0) * (1.0 + 0.15 * (2.0 * uniform - 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +75,6 @@ class RaftCluster:
         Mean (exponential) of how long followers wait for L's word that an intent is resolved,
         beyond the write's acknowledgement; 0: it is sent at once. Long ones stand for asynchronous
         resolution under load.
-    backoff
-        Waits between the attempts of a strongly consistent read.
     """
 
     nodes: int = 5
@@ -109,7 +88,6 @@ class RaftCluster:
     visibility: Visibility = Visibility.APPLIED
     apply_lag_ms: float = 1.0
     intent_ms: float = 0.0
-    backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
         times = ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms")
@@ -127,7 +105,6 @@ class RaftCluster:
         object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
         known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
         object.__setattr__(self, "visibility", Visibility(known))
-        instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
 
     @property
     def followers_needed(self) -> int:

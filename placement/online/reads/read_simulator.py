@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
-from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility
+from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility, back_off
 from placement.online.reads.read_problem import Quorum, ReadStrategy
 from placement.online.simulation import EventLoop, Latencies, spawn_streams, summarise
 from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
@@ -484,7 +484,7 @@ class _ReadSimulation(EventLoop):
             del self.attempts[o]
             self.finish(o, version)
             return
-        wait = self.cluster.backoff.draw(self.attempts[o], next(self.waits))
+        wait = back_off(self.attempts[o], next(self.waits))
         self.attempts[o] += 1
         self.retries += 1
         self.at(self.now + wait, self.route, o)

@@ -202,7 +202,7 @@ def migrate(
 _DASHES = ("-", "-.", ":")
 
 
-def plot_migration(result: LeaderMigration, *, title: str = "", step: str = "step") -> Figure:
+def plot_migration(result: LeaderMigration, *, title: str = "") -> Figure:
     """Draw the latency in per cent of that before the migration, and the share that has moved.
 
     Parameters
@@ -211,8 +211,6 @@ def plot_migration(result: LeaderMigration, *, title: str = "", step: str = "ste
         From :func:`placement.overtime.migration.migrate`.
     title
         Above the picture.
-    step
-        What the horizontal axis counts.
     """
     figure, (axes,) = figure_panels(1)
     for number, percent in enumerate(result.percents):
@@ -226,7 +224,7 @@ def plot_migration(result: LeaderMigration, *, title: str = "", step: str = "ste
         )
     axes.plot(100 * result.moved, color="#888888", ls="--", drawstyle="steps-post",
               label=f"leaders at {result.target}")  # fmt: skip
-    axes.set_xlabel(step)
+    axes.set_xlabel("step")
     axes.set_ylabel("latency, % of that before;\nleaders, % of all groups")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

@@ -423,29 +423,10 @@ def plan_of_all_intervals(problem: Problem, counts: FloatArray, method: str) -> 
 
 
 def read_trace(path: str | os.PathLike[str], instance: Instance) -> tuple[Trace, tuple[str, ...]]:
-    """Read demand per database and interval, by the reader that ``placement import`` uses.
+    """Read demand per database and interval as :func:`placement.io.demand_tables.read_demand`.
 
-    Parameters
-    ----------
-    path
-        A table as :func:`placement.io.demand_tables.read_demand` takes it, with a column
-        ``interval``. Without ``database`` all rows are of one database, named after the instance.
-    instance
-        Whose clients and operations the table names; where its RTTs vary, its intervals too.
-
-    Returns
-    -------
-    Trace
-        Databases in the order of their first row; intervals oldest first.
-    notes
-        Sentences that say what the reader did, such as "sorted 48 intervals by time".
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column, as the reader does; and for a table without intervals.
-    MissingDependencyError
-        For Parquet without pyarrow.
+    Without a column ``database`` all rows are of one database, named after the instance. Also
+    returns the notes of the reader. A table without intervals is refused.
     """
     found = read_demand(
         path,

@@ -107,21 +107,10 @@ def trace_of(
 def fleet_trace(
     instance: Instance, databases: int, timeline: Timeline, *, seed: int
 ) -> tuple[Trace, tuple[str | None, ...]]:
-    """Draw a fleet (:func:`placement.workloads.fleets`) on an instance.
+    """Draw a fleet (:func:`placement.workloads.fleets`) on an instance, whose clients ask.
 
-    Parameters
-    ----------
-    instance
-        Whose clients issue the demand; its own demand plays no part.
-    databases, seed
-        How many, and which; fewer databases of the same seed are the first of more.
-    timeline
-        The intervals.
-
-    Returns
-    -------
-    Trace, tuple
-        The demand, and for each database the leader its owner prefers, None for three in four.
+    Also returns the leader that each owner prefers, None for three in four. Fewer databases of the
+    same seed are the first of more.
     """
     ground = client_ground(instance)
     drawn = fleet(

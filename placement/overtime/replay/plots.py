@@ -101,14 +101,14 @@ def plot_reductions(
     return figure
 
 
-def figure_panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels side by side; sizes of a panel in inches."""
+def figure_panels(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels side by side."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependencyError.of("pictures need matplotlib", "plot") from error
-    figure = Figure(figsize=(wide * max(1, count), high), layout="constrained")
+    figure = Figure(figsize=(5.6 * max(1, count), 3.8), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, max(1, count), squeeze=False)[0])
 

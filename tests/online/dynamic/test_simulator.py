@@ -209,8 +209,6 @@ def test_requests_are_the_same_for_all_who_ask():
     [
         lambda: VoteSettings(k=0),
         lambda: VoteSettings(k=5, grace=0),
-        lambda: VoteSettings(k=5, gossip_s=10.0),
-        lambda: VoteSettings(k=5, round_s=float("nan")),
         lambda: RequestWorkload(write_share=1.5),
         lambda: RequestWorkload(seconds=0),
         lambda: simulate(
