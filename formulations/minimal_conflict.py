@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations.cpsat.leader_model import budget_terms, diversity
 from formulations.enumeration.exhaustive import count_sets
 from formulations.solvers.cpsat import new_solver
 from placement.errors import LimitError, SolverError
@@ -53,6 +52,9 @@ class Kind(Enum):
     OBJECTIVE = "the objective:"
     BUDGET = "a budget of"
 
+
+_MOST = 2.0**53
+"""Largest sum of whole prices: far from wrapping (2^63)."""
 
 _MOST_SETS = 2_000
 """Sets of replicas that a search goes through whose cost is known when a set is whole."""
@@ -426,16 +428,52 @@ class _Guarded:
             case Kind.RULE | Kind.SURVIVE | Kind.OBJECTIVE:
                 for group in _groups_of(problem, constraint):
                     chosen = self.voter if group.role == "voters" else self.replica
-                    diversity(model, dict(enumerate(chosen)), group, guard)
+                    _diversity(model, chosen, group, guard)
             case Kind.BUDGET:
                 for site, leader in enumerate(self.leader):
-                    terms = budget_terms(problem, site)
-                    assert terms is not None  # the constraint is a budget
-                    prices, budget = terms
+                    prices, budget = _budget_terms(problem, site)
                     cost = cp_model.LinearExpr.weighted_sum(self.replica, prices)
                     model.add(cost <= budget).only_enforce_if([guard, leader])
         for literal in literals:
             model.add_implication(guard, literal)
+
+
+def _diversity(
+    model: cp_model.CpModel,
+    chosen: Sequence[cp_model.IntVar],
+    group: GroupRule,
+    guard: cp_model.IntVar,
+) -> None:
+    """Add a diversity rule to the literals of a role, which binds where `guard` is true."""
+    from ortools.sat.python import cp_model
+
+    members: dict[int, list[cp_model.IntVar]] = {}
+    for site, literal in enumerate(chosen):
+        members.setdefault(int(group.labels[site]), []).append(literal)
+    sums = {domain: cp_model.LinearExpr.sum(literals) for domain, literals in members.items()}
+    if group.cap is not None:
+        for total in sums.values():
+            model.add(total <= group.cap).only_enforce_if(guard)
+    if group.least:
+        model.add(sums.get(group.domain, 0) >= group.least).only_enforce_if(guard)
+    if group.min_domains is not None:
+        used: list[cp_model.IntVar] = []
+        for literals in members.values():
+            used.append(model.new_bool_var(f"held{len(used)}"))
+            model.add_bool_or([*literals, ~used[-1]])  # a domain counts only if it is held
+        model.add(cp_model.LinearExpr.sum(used) >= group.min_domains).only_enforce_if(guard)
+
+
+def _budget_terms(problem: Problem, leader: int) -> tuple[list[int], int]:
+    """Return prices by site and the budget as integers, relaxed by less than the rounding."""
+    budget, prices = problem.rules.budget, problem.site_costs(leader)
+    assert budget is not None  # the constraint is a budget
+    assert prices is not None
+    tolerance = 1e-9 * (1 + abs(budget))  # the same as in placement.feasibility.feasible_plans
+    largest = float(prices.sum()) + budget + tolerance
+    scale = 2.0 ** math.floor(math.log2(_MOST / largest)) if largest > 0 else 1.0
+    whole = [math.floor(price * scale) for price in prices.tolist()]
+    return whole, math.ceil((budget + tolerance) * scale)
 
 
 def _groups_of(problem: Problem, constraint: Constraint) -> tuple[GroupRule, ...]:

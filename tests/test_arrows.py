@@ -75,7 +75,6 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.online": 1,
         "formulations.exact": 2,
         "formulations.milp": 2,
-        "formulations.cpsat": 2,
         "formulations.overtime": 2,
         "formulations.linear": 3,
         "formulations.linear.leader_program": 1,

@@ -37,6 +37,10 @@ more than it holds (Elloumi 2010).
 where sites that are sure to vote count as constants on the left. The last radius that m voters can
 need has no slow; its row says that the service goes on.
 
+**Waits of the leader** that are no quorum have radii too. The rows of the roles that end a wait
+within a radius (:mod:`placement.evaluation.waits.wait_rows`) hold, unless a binary slow says that
+the wait is longer.
+
 **Losses.** A row that a loss takes from its leader has one row for each successor h. One loss of
 that kind makes cases: ℓ leads, h votes and leads after the loss, and the row is that of h. Where
 several rows have successors each has literals g, Σ_h g_h = 1, g_h <= v_h, and X_h counts where
@@ -66,6 +70,7 @@ import numpy as np
 
 from formulations.solvers.linear_program import Builder, LinearProgram
 from placement.evaluation.score import closest_first
+from placement.evaluation.waits.wait_rows import LeaderWait, RoleRow, leader_waits, least_wait
 from placement.measures.question import MeasureQuestion
 from placement.measures.rows import Row
 from placement.measures.scenarios import Function, beyond_thresholds, functions
@@ -101,10 +106,24 @@ def led_by_others(each: Iterable[Function]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class LeaderCase:
-    """The plans of a leader, with the site that leads after the loss of the leader's own."""
+    """The plans of a leader, with the site that leads after the loss of the leader's own.
+
+    Attributes
+    ----------
+    leader, heir
+        Site indices; no heir where no single loss takes the leader.
+    others
+        Sites that may lead in the leader's place, at the same cost.
+    """
 
     leader: int
     heir: int | None = None
+    others: tuple[int, ...] = ()
+
+    @property
+    def leaders(self) -> tuple[int, ...]:
+        """Sites that may lead."""
+        return (self.leader, *self.others)
 
     def row(self, row: Row) -> Row:
         """Return the row of the heir in place of one with successors, where there is an heir."""
@@ -199,8 +218,10 @@ class LeaderProgram:
         self.x = {site: self._column(True) for site in sites if rules.may_hold[site]}
         self.v = {site: self._column(True) for site in sites if rules.may_vote[site]}
         self._add_rules()
+        if case.others:
+            self._at_least([self.v[site] for site in case.leaders], 1.0)
         for other in evaluated:
-            if other.leader == case.leader:
+            if other.leader in case.leaders:
                 self._leave_out(other)
         number = 0
         for one in functions:
@@ -398,6 +419,9 @@ class LeaderProgram:
         spare = rules.voters - rules.quorum if row.lost is None else 0
         if row.lost is not None:
             self._within(voters, votes, None)
+        if row.waits is not None:
+            for wait in leader_waits(self.problem.demand, rules, row.leader).values():
+                self._wait_for_roles(wait, total, room)
         for waits in row.waits if row.waits is not None else ():
             before, first = None, None
             for radius in np.unique(waits[voters]).tolist():
@@ -439,15 +463,52 @@ class LeaderProgram:
             self._row(needed, math.inf, terms)
         return slow
 
+    def _wait_for_roles(self, wait: LeaderWait, total: Expression, room: float) -> None:
+        """Add a wait of the leader beside the rounds of votes."""
+        costs = [wait.rounds * radius for radius in wait.radii]
+        total.constant += costs[0]
+        for place, rows in enumerate(wait.rows):
+            longest = place == len(costs) - 1 or costs[place + 1] - costs[0] > room
+            slow = None if longest else self._column(True)
+            for row in rows:
+                self._answered(row, slow)
+            if slow is None:
+                return
+            total.add(slow, costs[place + 1] - costs[place])
+
+    def _answered(self, row: RoleRow, slow: int | None) -> None:
+        """Let the roles end a wait, unless `slow`."""
+        rules, least = self.problem.rules, 0
+        terms: dict[int, float] = {}
+        for given, columns, most in (
+            (row.voters, self.v, rules.voters),
+            (row.replicas, self.x, rules.replicas_max),
+        ):
+            terms |= {columns[site]: float(factor) for site, factor in given.items()}
+            least += sum(sorted(min(factor, 0) for factor in given.values())[:most])
+        if slow is not None:
+            terms[slow] = float(row.least - least)
+        self._row(row.least, math.inf, terms)
+
     # --- solutions ------------------------------------------------------------------------------
 
     def configuration(self, values: Sequence[float] | FloatArray) -> Configuration:
-        """Read a configuration out of the values of the columns."""
+        """Read a configuration out of the values of the columns; the first that may lead does."""
+        voters = [site for site, column in self.v.items() if values[column] > 0.5]
         return Configuration.of(
-            self.case.leader,
-            [site for site, column in self.v.items() if values[column] > 0.5],
+            next(site for site in self.case.leaders if site in voters),
+            voters,
             [site for site, column in self.x.items() if values[column] > 0.5],
         )
+
+    def values_at(self, configuration: Configuration) -> dict[int, bool]:
+        """Return the values of the columns of roles and of sets of sites at a configuration."""
+        held = sum(1 << site for site in configuration.replicas)
+        return {
+            **{column: site in configuration.replicas for site, column in self.x.items()},
+            **{column: site in configuration.voters for site, column in self.v.items()},
+            **{column: not known & held for known, column in self._empty.items()},
+        }
 
     def arrays(self, scale: float, top: float) -> LinearProgram:
         """Return the linear program, its objective and thresholds times `scale`.
@@ -489,7 +550,7 @@ def _sure_sites(problem: Problem, case: LeaderCase) -> tuple[BoolArray, BoolArra
     """Return the sites with a replica, and with a vote, in every plan of a case."""
     holds, votes = problem.rules.must_hold.copy(), problem.rules.must_vote.copy()
     for site in (case.leader, case.heir):
-        if site is not None:
+        if site is not None and not case.others:
             holds[site] = votes[site] = True
     return holds, votes
 
@@ -553,6 +614,7 @@ def least(problem: Problem, case: LeaderCase, row: Row) -> float:
         total += _ServingOrders.of(problem, case, row).least()
     if row.waits is not None:
         total += float(np.sort(row.waits[:, able], axis=1)[:, rules.quorum - 1].sum())
+        total += least_wait(list(leader_waits(problem.demand, rules, row.leader).values()))
     for prices, sure, may, fewest, most in (
         (row.prices, holds, rules.may_hold, rules.replicas_min, rules.replicas_max),
         (row.votes, votes, rules.may_vote, rules.voters, rules.voters),

@@ -6,10 +6,11 @@ heirs of each where one loss takes it (:class:`formulations.linear.leader_progra
 1. A first plan: that of a heuristic. Its value U is the threshold.
 2. Every case has a floor: each term of each row at its least. A case is closed where the floor of
    what is minimised reaches U, or that of a limit exceeds the limit.
-3. The other cases, least floor first, go to the solver as programs with the threshold U. A plan
-   that it returns is evaluated. A better one lowers U. A row outside the program that the plan
-   breaks most enters the programs of this leader, and the case is solved again. The first program
-   has few rows; where they are also those of heir and leader, its bound counts for both cases.
+3. The other cases, that of the first plan and then the least floor first, go to the solver as
+   programs with the threshold U. A plan that it returns is evaluated. A better one lowers U. A
+   row outside the program that the plan breaks most enters the programs of this leader, and the
+   case is solved again. The first program has few rows; where they are also those of heir and
+   leader, its bound counts for both cases.
 4. Of the plans that tie, the least mean: once more with the first optimum as a limit, under the
    leaders whose bound does not exceed it.
 
@@ -29,8 +30,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.exact.reduced_problem import leader_groups
 from formulations.linear.leader_program import LeaderCase, LeaderProgram, least, led_by_others
-from formulations.milp.find_start import find_start
+from formulations.milp.find_start import find_start, with_best_voters
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
@@ -134,13 +136,16 @@ class LeaderSearch:
 
     def check_time(self) -> None:
         """Raise TimeoutError when the time is up."""
-        if time.perf_counter() > self.end:
+        if time.perf_counter() >= self.end:
             raise TimeoutError
 
-    def report(self, bound: float = -math.inf) -> None:
-        """Pass progress on."""
-        seconds = time.perf_counter() - self.began
-        self.options.report(Progress(seconds, self.value, min(self.value, max(self.bound, bound))))
+    def report(self, case: LeaderCase | None = None, bound: float = -math.inf) -> None:
+        """Pass progress on; `bound`: of a case, so far."""
+        seconds, each = time.perf_counter() - self.began, dict(self.bounds or {})
+        if case in each:
+            each[case] = max(each[case], bound)
+        bound = least_bound(*each.values()) if self.bounds is not None else -math.inf
+        self.options.report(Progress(seconds, self.value, min(self.value, bound)))
 
     def run(self, cases: Iterable[LeaderCase] | None = None) -> None:
         """Search some cases, or all, until the best plan is proven or time is up."""
@@ -156,7 +161,7 @@ class LeaderSearch:
             self.stats["open"] = sum(bound < self.target for bound in bounds.values())
             self.report()
             first = None if self.best is None else self.best.leader
-            for case in sorted(bounds, key=lambda one: (one.leader != first, bounds[one])):
+            for case in sorted(bounds, key=lambda one: (first not in one.leaders, bounds[one])):
                 self._close(case, bounds)
                 self.report()
             gap = relative_gap(self.value, self.bound)
@@ -167,6 +172,9 @@ class LeaderSearch:
     def cases(self) -> list[LeaderCase]:
         """Return the leaders, each with every heir where one loss takes it."""
         found = []
+        if not isinstance(self.problem.objective, MeasureQuestion):
+            groups = leader_groups(self.problem)
+            return [LeaderCase(group[0], others=group[1:]) for group in groups]
         for leader in np.nonzero(self.problem.rules.may_lead)[0].tolist():
             self.check_time()
             led = led_by_others(self.functions(leader))
@@ -297,6 +305,7 @@ class LeaderSearch:
         # what a program holds is at most a little above the best value
         bound = min(bound, self.value * (1 + OPTIMALITY_TOLERANCE))
         bounds[case] = max(bounds[case], bound)
+        self.check_time()
 
     def _certain_rows(self, case: LeaderCase) -> set[int]:
         found, number = set[int](), 0
@@ -388,7 +397,7 @@ def _raised(one: Function) -> Function:
 
 
 def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Plan:
-    """Answer a question of measures.
+    """Answer a question of rows.
 
     Parameters
     ----------
@@ -411,9 +420,11 @@ def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Pl
     else:
         search.run()
     notes, stats = list(start.notes), search.stats
-    found = search.best
+    found, measured = search.best, isinstance(problem.objective, MeasureQuestion)
     proven = relative_gap(search.value, search.bound) <= OPTIMALITY_TOLERANCE
-    if found is not None and proven and search.termination is Termination.FINISHED:
+    if found is not None and not measured:
+        found = with_best_voters(problem, found)
+    elif found is not None and proven and search.termination is Termination.FINISHED:
         second = LeaderSearch(problem, options, solver, end, search.value, began=began)
         second.entered = search.entered
         second.offer(found)
@@ -429,6 +440,8 @@ def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Pl
     closed = search.termination is Termination.FINISHED or search.bound == math.inf
     leaders = len({case.leader for case in search.bounds or {}})
     stats |= {"leaders": leaders, "rows": sum(map(len, search.entered.values()))}
+    if found is None and closed and not (measured or start.impossible):
+        notes.append(f"infeasible by the word of {method!r} alone: the complete search gave up")
     reasons = [f"no configuration keeps every rule and limit, under any leader ({method!r})"]
     return Plan.of(
         problem,

@@ -8,7 +8,6 @@ rounding errors bounded (:mod:`formulations.solvers.safe_bounds`), so that "opti
 from __future__ import annotations
 
 import math
-import time
 
 from formulations.linear.leader_program import LeaderProgram
 from formulations.linear.leader_search import LeaderSearch, solve
@@ -52,13 +51,11 @@ def _bound(search: LeaderSearch, program: LeaderProgram, nodes: int | None) -> f
             judge,
             deadline=search.end,
             most=nodes,
-            report=lambda bound: search.report(bound / factor),
+            report=lambda bound: search.report(program.case, bound / factor),
         )
     except _ProgramChangedError:
         return -math.inf
     search.stats["nodes"] = search.stats.get("nodes", 0) + proof.nodes
     if proof.interrupted:
         raise KeyboardInterrupt
-    if time.perf_counter() > search.end:
-        raise TimeoutError
     return proof.reached / scale * (1 - 1e-15)

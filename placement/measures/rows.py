@@ -279,6 +279,11 @@ def rows(
     return MeasureRows(found, Statistic.MAXIMUM, scale, offset)
 
 
+def mean_row(problem: Problem, leader: int) -> Row:
+    """Return the row of the mean of all operations; waits beside those for votes are left out."""
+    return _normal(problem, Measure(MeasureKind.MEAN), leader, None)
+
+
 def _of_sites(problem: Problem, kind: MeasureKind, leader: int) -> Row:
     sites, demand = len(problem.instance.sites), problem.demand
     if kind is MeasureKind.REPLICAS:

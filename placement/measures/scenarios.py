@@ -23,6 +23,7 @@ from placement.measures.rows import (
     Row,
     Statistic,
     late_operations,
+    mean_row,
     rows,
     why_no_rows,
 )
@@ -180,7 +181,8 @@ def functions(
     Parameters
     ----------
     problem
-        For which :func:`beyond_thresholds` gives no reason.
+        For which :func:`beyond_thresholds` gives no reason. Waits of the leader that are no quorum
+        are left out.
     leader
         Site index.
     ties
@@ -201,7 +203,7 @@ def functions(
     added = problem.added_cost(leader)
 
     def mean() -> MeasureRows:
-        (row,) = rows(problem, _MEAN, leader).rows
+        row = mean_row(problem, leader)
         return _single(problem, row if added is None else _plus(row, _linear(leader, added)))
 
     return (*kept, Function(mean, 1.0, math.inf, _MEAN if added is None else None))

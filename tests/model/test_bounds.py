@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from formulations.cpsat import method as cpsat
 from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from formulations.exact.branch_and_bound import SearchState
@@ -137,9 +136,8 @@ BOUNDS = {0: 5.0, 1: math.nan, 2: 7.0}
 
 
 def test_a_leader_whose_bound_is_no_number_is_not_passed_over() -> None:
-    for search in (cpsat._LeaderByLeader, LeaderSearch):
-        state: Any = SimpleNamespace(bounds=BOUNDS)
-        assert search.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
+    state: Any = SimpleNamespace(bounds=BOUNDS)
+    assert LeaderSearch.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
     state = SimpleNamespace(bounds=BOUNDS, opened=None, best_bound=0.0)
     assert SearchState.bound(state) == 0.0
     state = SimpleNamespace(bound=1.0, value=9.0)
