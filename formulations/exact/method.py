@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, search
 from formulations.exact.kernel import (
     Counters,
@@ -47,13 +46,9 @@ _DELEGATE = "milp"
 
 
 def refuses(problem: Problem) -> str | None:
-    """Return why no method proves a plan for the problem's objective or its moves, or None."""
-    if problem.moves is not None:
-        reason = _beyond_limits(problem)
-        if reason is not None:
-            return f"{reason}: use 'exhaustive', or leave out the moves"
-    other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
-    return None if other is None else other.refusal or None
+    """Return why no method proves a plan for the moves of a problem, or None."""
+    reason = None if problem.moves is None else _beyond_limits(problem)
+    return None if reason is None else f"{reason}: use 'exhaustive', or leave out the moves"
 
 
 class Session:
@@ -73,7 +68,7 @@ class Session:
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
-        other = _refuses(problem, options)
+        other = _refuses(problem)
         if other is not None:
             if options.start is None and self._before is not None:
                 start = repaired(problem, self._before.configuration, problem.rules.replicas_max)
@@ -142,13 +137,9 @@ def solve(problem: Problem, options: Options) -> Plan:
     return Session()(problem, options)
 
 
-def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
+def _refuses(problem: Problem) -> tuple[str, str] | None:
     """Return why the engine does not support a problem, and the method that does; or None."""
-    sets = partial(count_sets, problem)
-    other = problem.objective.proof_method(problem, sets, options.time_limit)
     beyond = f"which the engine of {METHOD.name!r} does not support"
-    if other is not None:
-        return f"{other.reason}, {beyond}", other.name
     measures = problem.objective.kind == "measures"
     reason = _beyond_limits(problem) if measures else None
     reason = reason or ReducedProblem.refuses(problem.demand, problem.rules)

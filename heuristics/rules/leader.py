@@ -34,10 +34,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         return Plan.infeasible(
             problem,
             method=METHOD.name,
-            reasons=(
-                "the fixed replicas and voters obey the constraints under no leader",
-                *problem.objective.caveats(problem),
-            ),
+            reasons=("the fixed replicas and voters obey the constraints under no leader",),
         )
     return Plan.of(problem, best, method=METHOD.name, bound=objective_value(problem, best))
 

@@ -53,10 +53,7 @@ def plan_of_roles(
         return Plan.infeasible(
             problem,
             method=METHOD.name,
-            reasons=(
-                "no choice of voters and leader among the fixed replicas obeys all rules",
-                *problem.objective.caveats(problem),
-            ),
+            reasons=("no choice of voters and leader among the fixed replicas obeys all rules",),
         )
     return Plan.of(
         problem, best, method=METHOD.name, bound=objective_value(problem, best), notes=notes

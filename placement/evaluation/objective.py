@@ -10,7 +10,7 @@ gets a silent approximation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,25 +29,6 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class ProofMethod:
-    """Method that proves plans for an objective which the search of ``exact`` does not bound.
-
-    Attributes
-    ----------
-    name
-        Name of the method.
-    reason
-        What the objective does that the search cannot bound, as in "it minimises a percentile".
-    refusal
-        Why no method proves a plan in reasonable time; empty: one does.
-    """
-
-    name: str
-    reason: str
-    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,28 +163,6 @@ class MeanLatency:
         """Return notes about the question that every plan of it shows."""
         del problem
         return ()
-
-    def caveats(self, problem: Problem) -> tuple[str, ...]:
-        """Return reasons beside the constraints that can explain why no plan was found."""
-        del problem
-        return ()
-
-    def proof_method(
-        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
-    ) -> ProofMethod | None:
-        """Return the method that ``exact`` hands the problem to; None: its own search bounds it.
-
-        Parameters
-        ----------
-        problem
-            The question.
-        sets
-            Counts the replica sets of the problem.
-        time_limit
-            Seconds that the method has; None: no limit.
-        """
-        del problem, sets, time_limit
-        return None
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
         """Return the recomputed values of a plan, and why they prove nothing about other plans.
