@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
 import re
 import textwrap
@@ -220,6 +221,19 @@ threads = whole(1, 1024)
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
 """Type of the object that ``add_subparsers()`` returns."""
+
+
+def add_verb(
+    verbs: Subparsers, name: str, run: Callable[[argparse.Namespace], int],
+    told: Callable[..., object] | None = None,
+) -> Parser:  # fmt: skip
+    """Add a verb that `run` runs, described by the docstring of `told` (None: of `run`)."""
+    line, _, rest = (inspect.getdoc(told or run) or name).partition("\n")
+    words = " ".join([line, *rest.split()])
+    line = line[:1].lower() + line[1:].rstrip(".")
+    parser = verbs.add_parser(name, help=line, description=words)
+    parser.set_defaults(run=run)
+    return parser
 
 
 class _ShortHelp(argparse.Action):

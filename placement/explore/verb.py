@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import ask, question_of
 from placement.cli.problem_options import instance_from
 from placement.errors import InputError
@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "explore",
-        help="open a page in the browser that answers every change of the question with a proven "
-        "plan",
-        description="Start a local web application for one instance and open it in the browser. "
-        "Click sites on the map, change numbers, demand and prices: each change is answered with "
-        "the optimal plan and its proof. The page can be reached from this machine only, and its "
-        "address holds a random token. Ctrl-C ends the server.",
-    )
+    parser = add_verb(verbs, "explore", run)
     ask(parser, "instance", "prices")
     group = parser.add_argument_group("server")
     add, switch = group.add_argument, argparse.BooleanOptionalAction
@@ -41,11 +33,15 @@ def add_parser(verbs: Subparsers) -> None:
     add("--open", action=switch, default=True, help="open the page in the browser (default)")
     meant = {"time_limit": "time limit of one search in seconds (default 30)"}
     ask(parser, "method", only=("time_limit",), helps=meant)
-    parser.set_defaults(run=run, time_limit=30.0)
+    parser.set_defaults(time_limit=30.0)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
+    """Open a page in the browser that answers every change of the question with a proven plan.
+
+    Click sites on the map, change numbers, demand and prices. The page can be reached from this
+    machine only, and its address holds a random token. Ctrl-C ends the server.
+    """
     from placement.explore.jobs import Explorer
     from placement.explore.question import page_question
 

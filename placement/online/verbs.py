@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_options, add_progress, ask
 from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
 from placement.cli.problem_options import instance_from, names
@@ -182,13 +182,7 @@ def _add_gaps(rows: Rows, bound: float) -> None:
 
 
 def _add_selection(parts: Subparsers) -> None:
-    parser = parts.add_parser(
-        "selection",
-        help="compare rules that choose the replica of a read: C3, nearest, duplicates, …",
-        description="Simulate rules that choose the replica of each read, at the replicas of a "
-        "plan, on the same random requests and server speeds, beside a proven lower bound on the "
-        "mean latency of every rule.",
-    )
+    parser = add_verb(parts, "selection", run, _compare_selection)
     _add_question(parser)
     above = types.number(above=True)
     add_options(parser.add_argument_group("servers"),
@@ -216,11 +210,15 @@ def _add_selection(parts: Subparsers) -> None:
         Switch("--updates", "F", "part of the requests that update all replicas (default 0)",
             types.fraction, 0.0),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_selection, run=run)
+    parser.set_defaults(compare=_compare_selection)
 
 
 def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
-    """Simulate all policies on one path, bound the mean, print, write."""
+    """Compare rules that choose the replica of each read: C3, nearest, duplicates and others.
+
+    They are simulated at the replicas of a plan, on the same random requests and server speeds,
+    beside a proven lower bound on the mean latency of every rule.
+    """
     path = _requests(args, replicas)
     simulate = _installed("selection.run")
     bound = math.nan
@@ -312,14 +310,7 @@ def _requests(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSampleP
 
 
 def _add_reads(parts: Subparsers) -> None:
-    parser = parts.add_parser(
-        "reads",
-        help="compare strong reads from the leaseholder and from a majority without it",
-        description="Compare read strategies for a replicated range: all reads at the leaseholder, "
-        "majorities without it, the coin of the HotCloud 2017 paper, and the proven optima for the "
-        "load of the busiest node and for latency. Every client uses its nearest replica as "
-        "gateway.",
-    )
+    parser = add_verb(parts, "reads", run, _compare_reads)
     _add_question(parser, reads=True)
     add_options(parser.add_argument_group("goal"),
         Switch("--latency-budget", "MS", "mean latency from the gateway that least load may cost",
@@ -335,11 +326,15 @@ def _add_reads(parts: Subparsers) -> None:
         Switch("--capacity", "SITE=X", "speed of the machine of a replica, relative to the "
             "other machines (repeatable)", several=True, default=()),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_reads, run=run)
+    parser.set_defaults(compare=_compare_reads)
 
 
 def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
-    """Evaluate the fixed strategies and the optima, print, write."""
+    """Compare strong reads from the leaseholder and from a majority without it.
+
+    Beside them stand the coin of the HotCloud 2017 paper, and the proven optima for the load of the
+    busiest node and for latency. Every client uses its nearest replica as gateway.
+    """
     import numpy as np
 
     from placement.model.read_write_counts import reads_and_writes
@@ -445,13 +440,7 @@ _MOST_SITES = 12
 
 
 def _add_dynamic(parts: Subparsers) -> None:
-    parser = parts.add_parser(
-        "dynamic",
-        help="place extra copies of hot objects by votes of the reads",
-        description="Place dynamic copies of hot objects beside the static copies at the replicas: "
-        "votes of the reads (Matri et al. 2018), local and greedy choices, and the proven optimum "
-        "at the same number of copies.",
-    )
+    parser = add_verb(parts, "dynamic", run, _compare_dynamic)
     _add_question(parser)
     add_options(parser.add_argument_group("objects and copies"),
         Switch("--objects", "N", "objects (default 2000)", types.whole(1, 1_000_000), 2000),
@@ -468,11 +457,15 @@ def _add_dynamic(parts: Subparsers) -> None:
         Switch("--sites", "SITES", "sites that may hold dynamic copies (default: the sites with "
             f"the most reads; with the replicas at most {_MOST_SITES})", types.names, several=True),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_dynamic, run=run)
+    parser.set_defaults(compare=_compare_dynamic)
 
 
 def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
-    """Compare the heuristics with the optimum, print, write."""
+    """Place extra copies of hot objects by votes of the reads.
+
+    They stand beside the static copies at the replicas. Compared are votes of the reads (Matri et
+    al. 2018), local and greedy choices, and the proven optimum at the same number of copies.
+    """
     from placement.online.dynamic.replication_problem import base_cost
 
     problem = _copy_problem(args, replicas)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.dispatch import add_parts, run_part
 from placement.cli.options import (
     Switch,
@@ -45,19 +45,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 
 def _add_plan(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "plan",
-        help="prove a plan's optimality again, from the certificate in its file",
-        description="Prove from the certificate that solve wrote into a plan that no configuration "
-        "is better, or that there is none, in exact integer arithmetic and apart from the search. "
-        "A plan of a quorum store without a certificate is proved by bounds on all replica sets. "
-        "A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
-        "databases. "
-        "All other numbers and names of the file are recomputed, and a file with other values is "
-        "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw. With "
-        "--again: 0: the second search finds nothing better, and proves it; 2 otherwise.",
-    )
+    parser = add_verb(verbs, "plan", _run_plan)
     parser.add_argument(
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
     )
@@ -68,11 +56,18 @@ def _add_plan(verbs: Subparsers) -> None:
     )  # fmt: skip
     add_progress(parser)
     add_json(parser, tables=False)
-    parser.set_defaults(run=_run_plan)
 
 
 def _run_plan(args: argparse.Namespace) -> int:
-    """Check the certificate and print the proven statement."""
+    """Prove a plan's optimality again, from the certificate in its file.
+
+    The proof, that no configuration is better or that there is none, is made in exact integer
+    arithmetic and apart from the search. A plan of a quorum store without a certificate is proved
+    by bounds on all replica sets. A plan of a fleet (JSON or Parquet) is proved by its prices and
+    one pass over its databases. All other numbers and names of the file are recomputed, and a file
+    with other values is bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first
+    flaw. With --again: 0: the second search finds nothing better, and proves it; 2 otherwise.
+    """
     from placement.errors import CertificateError
 
     try:
@@ -288,19 +283,13 @@ def _not_proved(held: str, flaw: str) -> _Checked:
 
 
 def _add_configuration(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "configuration",
-        help="score a configuration of your own",
-        description="Compute the latency of a configuration, and check it against constraints.",
-    )
+    parser = add_verb(verbs, "configuration", _run_configuration)
     add_configuration(parser)
     add_output(parser, plan=True)
-    parser.set_defaults(run=_run_configuration)
 
 
 def _run_configuration(args: argparse.Namespace) -> int:
-    """Evaluate, write, print."""
+    """Compute the latency of a configuration of your own, and check it against constraints."""
     from placement.api import evaluate
 
     check_target(args)

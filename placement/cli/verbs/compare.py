@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.dispatch import add_parts, run_part
 from placement.cli.options import (
     GONE,
@@ -56,14 +56,7 @@ TIME_LIMIT = 60.0
 
 
 def _add_methods(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "methods",
-        help="run several methods and show gap, bound and seconds",
-        description="Run several methods on one question. The gap of each is measured against the "
-        "best bound that any of them proved; a method that refuses the question has a row with "
-        "the reason.",
-    )
+    parser = add_verb(verbs, "methods", _run_methods)
     ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
     group = parser.add_argument_group("methods")
     group.add_argument(
@@ -74,12 +67,16 @@ def _add_methods(verbs: Subparsers) -> None:
     own = {"time_limit": each, "set": "METHOD.NAME=VALUE: setting of one method, or a key"}
     add_progress(ask(parser, "method", leave=("method",), title="limits", helps=own))
     add_table_output(parser)
-    parser.set_defaults(run=_run_methods, time_limit=TIME_LIMIT)
+    parser.set_defaults(time_limit=TIME_LIMIT)
     add_gone(parser, {**GONE, "--protocols": "placement compare protocols"})
 
 
 def _run_methods(args: argparse.Namespace) -> int:
-    """Compare, write, print."""
+    """Run several methods and show gap, bound and seconds.
+
+    The gap of each is measured against the best bound that any of them proved; a method that
+    refuses the question has a row with the reason.
+    """
     from placement.analysis.compare_methods import compare
     from placement.io.formats.document import finite
 
@@ -157,13 +154,7 @@ def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
 
 
 def _add_protocols(verbs: Subparsers) -> None:
-    """Add the part."""
-    parser = verbs.add_parser(
-        "protocols",
-        help="one question under several commit protocols, each with its own best sites",
-        description="Solve one question under several commit protocols, each on its own best "
-        "sites and on the best sites of the first one.",
-    )
+    parser = add_verb(verbs, "protocols", _run_protocols)
     ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
     group = parser.add_argument_group("protocols")
     add_options(group,
@@ -174,11 +165,11 @@ def _add_protocols(verbs: Subparsers) -> None:
     each = f"most seconds of each protocol (default {TIME_LIMIT:g})"
     add_progress(ask(parser, "method", leave=("set",), helps={"time_limit": each}))
     add_table_output(parser)
-    parser.set_defaults(run=_run_protocols, time_limit=TIME_LIMIT)
+    parser.set_defaults(time_limit=TIME_LIMIT)
 
 
 def _run_protocols(args: argparse.Namespace) -> int:
-    """Compare protocols, write, print."""
+    """Solve under several commit protocols, each on its best sites and on those of the first."""
     from placement.analysis.compare_methods import compare_protocols
 
     check_table_targets(args)
@@ -239,20 +230,17 @@ def _protocols_text(table: pd.DataFrame) -> str:
 
 
 def _add_sizes(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "sizes",
-        help="solve for many numbers of replicas and voters",
-        description="Solve for every number of replicas and voters, as in --replicas 3..9 "
-        "--voters 1,3,5, and show the gain of one more replica.",
-    )
+    parser = add_verb(verbs, "sizes", _run_sizes)
     add_sizes(parser)
     add_table_output(parser)
-    parser.set_defaults(run=_run_sizes, of=None)
+    parser.set_defaults(of=None)
 
 
 def _run_sizes(args: argparse.Namespace) -> int:
-    """Sweep, write, print."""
+    """Solve for many numbers of replicas and voters, and show the gain of one more replica.
+
+    Numbers are given as in --replicas 3..9 --voters 1,3,5.
+    """
     from placement.analysis.sweep import sweep
 
     check_table_targets(args)
@@ -305,14 +293,7 @@ def _sweep_text(table: pd.DataFrame) -> str:
 
 
 def _add_fronts(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "fronts",
-        help="find the plans that no other plan beats in both latency and cost",
-        description="Find every plan that no other plan beats in both latency and cost, "
-        "among numbers of replicas such as --replicas 3..7, and name the changes between them. "
-        "Needs prices, of the instance or by --prices.",
-    )
+    parser = add_verb(verbs, "fronts", _run_fronts)
     add_sizes(parser)
     add_table_output(parser)
     group = parser.add_argument_group("frontier")
@@ -324,11 +305,14 @@ def _add_fronts(verbs: Subparsers) -> None:
         "--of", nargs=2, type=types.text, metavar="MEASURE",
         help="two measures in place of the mean latency and the cost, such as cost 'p99(writes)'",
     )  # fmt: skip
-    parser.set_defaults(run=_run_fronts)
 
 
 def _run_fronts(args: argparse.Namespace) -> int:
-    """Find the frontier, write, print."""
+    """Find the plans that no other plan beats in both latency and cost.
+
+    Numbers of replicas are given as in --replicas 3..7; the changes between the plans are named.
+    Needs prices, of the instance or by --prices.
+    """
     from placement.analysis.pareto_frontier import pareto
     from placement.problem import describe
 

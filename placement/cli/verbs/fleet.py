@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_gone, add_options, add_progress, ask
 from placement.cli.output import add_table_output, check_table_targets, show_table
 from placement.cli.problem_options import instance_from, problem_from
@@ -47,13 +47,7 @@ _SHOWN = 8
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "fleet",
-        help="plan many databases that share the capacity of the sites",
-        description="Plan many databases at once. Every database has its own replicas, voters and "
-        "leader. All of them share the storage, the leader operations and the outgoing traffic "
-        "of each site, and a number of moves. The gap is proven for the whole fleet.",
-    )
+    parser = add_verb(verbs, "fleet", run)
     ask(parser, "instance", leave=("wait",))
     group = parser.add_argument_group("databases")
     source = group.add_mutually_exclusive_group(required=True)
@@ -109,11 +103,16 @@ def add_parser(verbs: Subparsers) -> None:
         },
     )
     parser.needs(fleet_seed="fleet")
-    parser.set_defaults(run=run, gap=0.001)
+    parser.set_defaults(gap=0.001)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan the fleet."""
+    """Plan many databases that share the capacity of the sites.
+
+    Every database has its own replicas, voters and leader. All of them share the storage, the
+    leader operations and the outgoing traffic of each site, and a number of moves. The gap is
+    proven for the whole fleet.
+    """
     check_table_targets(args, _SUFFIXES)
     fleet = _fleet(args)
     from placement.fleet import FleetSearch, NoFleetPlan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_options, add_output
 from placement.cli.output import print_json, print_notes, print_page
 from placement.errors import Gathered, InputError, for_each, refused
@@ -45,13 +45,7 @@ _OF_SERVER = {
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "import",
-        help="make an instance from your own RTTs and demand",
-        description="Make an instance from measured RTTs between sites, and demand. The format of "
-        "a file is recognised by its content. RTTs are milliseconds; rows (sources) wait for "
-        "columns (destinations).",
-    )
+    parser = add_verb(verbs, "import", run)
     parser.add_argument(
         "rtt", metavar="RTT", nargs="+",
         help="RTTs between sites: tables, pages, JSON, or the text of ping, fping, mtr and others; "
@@ -145,11 +139,14 @@ def add_parser(verbs: Subparsers) -> None:
             "the region; may be repeated", several=True),
     )  # fmt: skip
     parser.needs(count_columns="counts")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, check, write."""
+    """Make an instance from measured RTTs between sites, and demand.
+
+    The format of a file is recognised by its content. RTTs are milliseconds; rows (sources) wait
+    for columns (destinations).
+    """
     from placement.analysis.data_quality import data_quality
     from placement.io.assemble_instance import (
         assemble,

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_options, ask
 from placement.cli.output import (
     Columns,
@@ -29,15 +29,7 @@ _ALL = -1
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "next",
-        help="find the best site to add or to remove next",
-        description="Starting from the present plan, show the gain of each site as the next "
-        "replica and "
-        "the loss without each present replica, each with the proven best leader and voters. The "
-        "rules of the plan (pins, leader, diversity, budget) hold for every row unless --lift "
-        "leaves them out; sites given by name as replicas or voters count as their number.",
-    )
+    parser = add_verb(verbs, "next", run)
     ask(parser, "instance", "prices")
     ask(
         parser, "today", only=("today",), required=("today",),
@@ -54,11 +46,16 @@ def add_parser(verbs: Subparsers) -> None:
     )  # fmt: skip
     ask(parser, "moves", leave=("max_moves",), title="moves (with --moves)")
     add_table_output(parser, plot=False)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load, solve every row, print."""
+    """Find the best site to add or to remove next.
+
+    Starting from the present plan, show the gain of each site as the next replica and the loss
+    without each present replica, each with the proven best leader and voters. The rules of the plan
+    (pins, leader, diversity, budget) hold for every row unless --lift leaves them out; sites given
+    by name as replicas or voters count as their number.
+    """
     from placement.analysis.next_replica import (
         counted,
         move_counts,

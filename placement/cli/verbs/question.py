@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import add_file, ask, question_of
 from placement.cli.output import check_target, print_json
 from placement.cli.problem_options import present_configuration
@@ -30,18 +30,12 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "question",
-        help="print the question of a command line or a plan as a file",
-        description="Print the question that the options ask, or that a plan answers, as a "
-        "question file. Every verb takes the file in place of an instance.",
-    )
+    parser = add_verb(verbs, "question", run)
     ask(parser, *GROUPS, required=(), optional=True)
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON schema of question files"
     )
     add_file(parser, "write the question as TOML")
-    parser.set_defaults(run=run)
 
 
 def _of_plan(args: argparse.Namespace) -> Question | None:
@@ -92,7 +86,10 @@ def _check_today(plan: str, asked: Question, problem: Problem) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the file or the schema."""
+    """Print the question that the options ask, or that a plan answers, as a question file.
+
+    Every verb takes the file in place of an instance.
+    """
     if args.schema:
         print_json(json_schema())
         return exits.FOUND

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_file, add_gone, add_json, add_options
 from placement.cli.output import check_target, exit_code_of, show_result
 from placement.errors import InputError, LimitError, UnsupportedError
@@ -50,13 +50,7 @@ _MOST_REQUESTS = 10**15
 
 def add_parser(parts: Subparsers) -> None:
     """Add the part."""
-    parser = parts.add_parser(
-        "quorum",
-        help="choose replica sites, N, R and W for the keys of a leaderless store",
-        description="Choose replica sites, N, R and W with proven optimality. The goal is the "
-        "smallest percentile of read and write latency, normally (BA, basic availability) or in "
-        "the worst case over the loss of any one site (N-1C).",
-    )
+    parser = add_verb(parts, "quorum", run)
     _add_question(parser)
     group = parser.add_argument_group("what is shown")
     what = group.add_mutually_exclusive_group()
@@ -87,11 +81,15 @@ def add_parser(parts: Subparsers) -> None:
         },
     )
     parser.needs(processes="keys", batch="keys")
-    parser.set_defaults(run=run, csv=False, plot=None, progress=None)
+    parser.set_defaults(csv=False, plot=None, progress=None)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve one key or a table of keys."""
+    """Choose replica sites, N, R and W for the keys of a leaderless store.
+
+    The goal is the smallest percentile of read and write latency, normally (BA, basic availability)
+    or in the worst case over the loss of any one site (N-1C). Optimality is proven.
+    """
     problem = _problem(args)
     if args.keys is not None:
         return _table(problem, args)

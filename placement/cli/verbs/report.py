@@ -5,20 +5,14 @@ from __future__ import annotations
 import argparse
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_json, add_options, add_work
 from placement.errors import InputError
 
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "report",
-        help="make one self-contained HTML page from a plan or from results",
-        description="Make one self-contained HTML page (map, charts, tables; nothing is fetched) "
-        "from a plan that solve or fleet wrote, from benchmark results (.jsonl), or from the JSON "
-        "of compare or sweep.",
-    )
+    parser = add_verb(verbs, "report", run)
     parser.add_argument(
         "source", metavar="PLAN-OR-RESULTS", help="a plan, results or a table in a file"
     )
@@ -37,11 +31,14 @@ def add_parser(verbs: Subparsers) -> None:
     parser.needs(format="figures")
     add_work(parser)
     add_json(parser, tables=False)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page and the figures from one reading of the source."""
+    """Make one self-contained HTML page from a plan or from results.
+
+    The page has map, charts and tables, and fetches nothing. Plans are those that solve or fleet
+    wrote; results are benchmark results (.jsonl), or the JSON of compare.
+    """
     from placement.cli.output import print_json
     from placement.cli.problem_options import present_configuration
     from placement.io.formats.files import check_file

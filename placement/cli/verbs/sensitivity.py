@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_json, add_options
 from placement.cli.output import show_result
 from placement.errors import InputError
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "explain",
-        help="show the next best plans, and how far demand and RTTs may change",
-        description="For a plan file with a proven optimum, compute the next best plans with their "
-        "distance. Also compute how far the demand of the heaviest clients, and the RTTs that "
-        "matter most, may change before another plan is better.",
-    )
+    parser = add_verb(verbs, "explain", run)
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
     add_options(parser,
         Switch("--runner-ups", "N", "number of next best plans (default 5)",
@@ -42,11 +36,15 @@ def add_parser(verbs: Subparsers) -> None:
             "may be repeated", several=True, default=()),
     )  # fmt: skip
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print runners-up and ranges."""
+    """Show the next best plans, and how far demand and RTTs may change.
+
+    For a plan file with a proven optimum, compute the next best plans with their distance. Also
+    compute how far the demand of the heaviest clients, and the RTTs that matter most, may change
+    before another plan is better.
+    """
     from placement.analysis.sensitivity import demand_range, next_best_plans, safe_demand_range
     from placement.io.plan_file import load_plan, rows_document
 

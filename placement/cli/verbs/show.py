@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.dispatch import add_parts, run_part
 from placement.cli.options import Switch, add_options, add_output, add_work, ask
 from placement.cli.output import exit_code_of, show_result
@@ -31,8 +31,8 @@ run = run_part
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
     parts = add_parts(verbs, "show", _add_instance)
-    for part, (shows, meaning, name, words) in _LISTS.items():
-        parser = parts.add_parser(part, help=meaning, description=words)
+    for part, (shows, name) in _LISTS.items():
+        parser = add_verb(parts, part, shows)
         if name:
             parser.add_argument("name", nargs="?", metavar="NAME", help=name)
         if part == "protocols":
@@ -41,28 +41,23 @@ def add_parser(verbs: Subparsers) -> None:
                 help=f"number of voters for the numbers of answers (default {_VOTERS})",
             )  # fmt: skip
         add_output(parser, plan=False)
-        parser.set_defaults(run=shows)
 
 
 def _add_instance(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "instance",
-        help="show an instance, or a plan from its file",
-        description="Show an instance (a data set or a path), or a plan that solve, evaluate "
-        "or contingency wrote; a plan is checked again, with the exit code of its own verb.",
-    )
+    parser = add_verb(verbs, "instance", _run_instance)
     ask(parser, "instance", "prices")
     add_options(parser,
         Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20),
     )  # fmt: skip
     add_work(parser)
     add_output(parser, plan=False)
-    parser.set_defaults(run=_run_instance)
 
 
 def _run_instance(args: argparse.Namespace) -> int:
-    """Print the instance or the plan."""
+    """Show an instance (a data set or a path), or a plan from its file.
+
+    A plan is checked again, with the exit code of its own verb.
+    """
     if _is_plan(args.instance):
         from placement.io.plan_file import load_any_plan, plan_document, quorum_plan_document
         from placement.plan import Plan
@@ -131,7 +126,7 @@ def _instance_document(instance: Instance) -> dict[str, object]:
 
 
 def _run_datasets(args: argparse.Namespace) -> int:
-    """Print the lists."""
+    """List the bundled data sets, and the operation mixes of their workloads."""
     from placement import datasets
     from placement.workloads.fleets import MIXES
 
@@ -165,7 +160,7 @@ def _show_list(
 
 
 def _run_formats(args: argparse.Namespace) -> int:
-    """Print the list."""
+    """List the formats of RTTs that import reads."""
     from placement.io.feeds.registry import FEEDS
 
     found = list(map(FEEDS.load, FEEDS.names()))
@@ -175,7 +170,7 @@ def _run_formats(args: argparse.Namespace) -> int:
 
 
 def _run_methods(args: argparse.Namespace) -> int:
-    """Print the list or the description."""
+    """List the registered methods, or describe one with its settings."""
     from placement.methods.registry import available, load_method
 
     if args.name is not None:
@@ -249,7 +244,11 @@ _VOTERS = 5
 
 
 def _run_protocols(args: argparse.Namespace) -> int:
-    """Print the list or the description."""
+    """List the commit protocols that --protocol takes, or describe one.
+
+    A description has the waits of each kind of operation, the parameters, assumptions, the methods
+    that prove plans, and the source.
+    """
     from placement.model.protocols import Protocol, families
 
     if args.name is None:
@@ -342,23 +341,9 @@ def _protocols_description(
 
 
 _LISTS = {
-    "datasets": (
-        _run_datasets, "list the bundled data sets and operation mixes", "",
-        "List the bundled data sets and the operation mixes of their workloads.",
-    ),
-    "formats": (
-        _run_formats, "list the formats of RTTs that import reads", "",
-        "List the formats of RTTs that import reads.",
-    ),
-    "methods": (
-        _run_methods, "list the methods, or describe one", "a method",
-        "List the registered methods, or describe one with its settings.",
-    ),
-    "protocols": (
-        _run_protocols, "list the commit protocols, or describe one",
-        "a protocol, with its parameters",
-        "List the commit protocols that --protocol takes, or describe one: the waits of each kind "
-        "of operation, its parameters, assumptions, the methods that prove plans, and its source.",
-    ),
-}  # fmt: skip
-"""Part -> what runs it, its line of help, its argument (empty: none), its description."""
+    "datasets": (_run_datasets, ""),
+    "formats": (_run_formats, ""),
+    "methods": (_run_methods, "a method"),
+    "protocols": (_run_protocols, "a protocol, with its parameters"),
+}
+"""Part -> what runs it, and its argument; empty: none."""

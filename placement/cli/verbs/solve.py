@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import (
     Switch,
     add_options,
@@ -20,11 +20,7 @@ from placement.cli.problem_options import check_present, instance_from, question
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "solve",
-        help="choose replicas, voters and leader",
-        description="Choose replicas, voters and leader for an instance, with proof.",
-    )
+    parser = add_verb(verbs, "solve", run)
     ask(parser, "instance", "question", "constraints", "prices", "today", "moves")
     ask(parser, "measures", "tail")
     add_options(parser,
@@ -33,11 +29,10 @@ def add_parser(verbs: Subparsers) -> None:
     )  # fmt: skip
     add_progress(ask(parser, "method"))
     add_output(parser, plan=True)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve, write, print."""
+    """Choose replicas, voters and leader for an instance, with proof."""
     from placement.methods.registry import solve
 
     check_target(args)

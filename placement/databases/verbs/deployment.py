@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
-from placement.cli.dispatch import run_part
+from placement.cli.argument_parser import Subparsers, add_verb
+from placement.cli.dispatch import add_parts, run_part
 from placement.cli.options import Switch, add_file, add_json, add_options, ask, settings_from
 from placement.cli.output import check_target, print_json, print_notes, show_result
 from placement.cli.problem_options import diversity_from, instance_from, names
@@ -35,27 +35,9 @@ run = run_part
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
-    parser = verbs.add_parser(
-        "db",
-        help="read, lint, evaluate, compare and export the configuration of a database",
-        description="Read the placement configuration of a database into a deployment: voters and "
-        "non-voters per site, and the order of leaders. Check it, evaluate it beside the proven "
-        "best, and compare it with another.",
-    )
-    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
-    read = parts.add_parser(
-        "read",
-        help="read a configuration into a deployment",
-        description="Read a configuration into a deployment file, which the other parts and "
-        "`placement db export` take. Exit code 2: the configuration is broken (see lint).",
-    )
-    lint = parts.add_parser(
-        "lint",
-        help="find errors and weaknesses of a configuration",
-        description="Find constraints that cannot be met, preferences that are never met, losses "
-        "that stop writes, and more. Exit code 2: something is broken; 3: whether --survive is "
-        "met is not known, because the database chooses the place of some replicas.",
-    )
+    parts = add_parts(verbs, "db")
+    read = add_verb(parts, "read", _read)
+    lint = add_verb(parts, "lint", _lint)
     for part in (read, lint):
         part.add_argument(
             "system", metavar="SYSTEM", help="system (placement db export --list shows the names)"
@@ -66,18 +48,10 @@ def add_parser(verbs: Subparsers) -> None:
     group = read.add_argument_group("output")
     add_json(group)
     add_file(group, "write the deployment as JSON")
-    read.set_defaults(run=_read)
     goal = "keep a quorum after the loss of any one domain of LEVEL"
     lint.add_argument("--survive", metavar="LEVEL", help=f"goal: {goal}, for example country")
     add_json(lint)
-    lint.set_defaults(run=_lint)
-    evaluate = parts.add_parser(
-        "evaluate",
-        help="latency, losses, cost, and the gap to the proven best",
-        description="Evaluate a deployment, and solve for the best one with as many replicas and "
-        "voters, at most as many of them at one site as now, and the rules below. Exit code 2: the "
-        "deployment breaks a rule.",
-    )
+    evaluate = add_verb(parts, "evaluate", _evaluate)
     evaluate.add_argument(
         "deployment", metavar="FILE", help="a file that db read wrote, or a plan file"
     )
@@ -89,17 +63,10 @@ def add_parser(verbs: Subparsers) -> None:
     )  # fmt: skip
     ask(evaluate, "method", only=("time_limit",))
     add_json(evaluate)
-    evaluate.set_defaults(run=_evaluate)
-    diff = parts.add_parser(
-        "diff",
-        help="differences between two deployments or plans, and the steps from one to the other",
-        description="Compare two deployments or plans, and list the steps from the first to the "
-        "second in a safe order.",
-    )
+    diff = add_verb(parts, "diff", _diff)
     diff.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
     diff.add_argument("after", metavar="AFTER", help="a deployment or a plan")
     add_json(diff)
-    diff.set_defaults(run=_diff)
     _add_export(parts)
 
 
@@ -107,6 +74,10 @@ def add_parser(verbs: Subparsers) -> None:
 
 
 def _read(args: argparse.Namespace) -> int:
+    """Read a configuration into a deployment file, which the other parts take.
+
+    Exit code 2: the configuration is broken (see lint).
+    """
     from placement.databases.deployment import deployment_document
     from placement.databases.findings import broken
     from placement.io.formats.document import encode_json
@@ -145,6 +116,12 @@ def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
 
 
 def _lint(args: argparse.Namespace) -> int:
+    """Find errors and weaknesses of a configuration.
+
+    They are constraints that cannot be met, preferences that are never met, losses that stop
+    writes, and more. Exit code 2: something is broken; 3: whether --survive is met is not known,
+    because the database chooses the place of some replicas.
+    """
     from placement.databases.deployment import deployment_document
     from placement.databases.findings import GOAL_OPEN, broken
 
@@ -231,6 +208,11 @@ def _deployment_text(deployment: Deployment, findings: Sequence[Finding], nothin
 
 
 def _evaluate(args: argparse.Namespace) -> int:
+    """Show latency, losses and cost of a deployment, and the gap to the proven best.
+
+    The best one has as many replicas and voters, at most as many of them at one site as now, and
+    obeys the rules below. Exit code 2: the deployment breaks a rule.
+    """
     from placement.databases.deployment import check_sites, load_deployment
     from placement.databases.deployment_value import evaluate_deployment
 
@@ -320,6 +302,7 @@ def _value_text(value: DeploymentValue) -> str:
 
 
 def _diff(args: argparse.Namespace) -> int:
+    """Compare two deployments or plans, and list the steps between them in a safe order."""
     from placement.databases.deployment import load_deployment
     from placement.databases.servers import path_between
     from placement.errors import UnsupportedError
@@ -379,13 +362,7 @@ def add_names(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "export",
-        help="write a plan as statements or documents of a database",
-        description="Write a plan, or a deployment that was read, as the statements, commands or "
-        "documents of a database. A placement that the database cannot express is refused, with "
-        "the reason. The text was checked as --list says; try it on a test cluster first.",
-    )
+    parser = add_verb(verbs, "export", _export)
     parser.add_argument(
         "system", nargs="?", metavar="SYSTEM", help="system (--list shows the names)"
     )
@@ -404,11 +381,14 @@ def _add_export(verbs: Subparsers) -> None:
     group = parser.add_argument_group("output")
     add_json(group, tables=False)
     add_file(group, "write the text to a file")
-    parser.set_defaults(run=_export)
 
 
 def _export(args: argparse.Namespace) -> int:
-    """Write the text, or list the systems."""
+    """Write a plan, or a deployment that was read, as statements or documents of a database.
+
+    A placement that the database cannot express is refused, with the reason. The text was checked
+    as --list says; try it on a test cluster first.
+    """
     if args.list:
         return _list_systems(args)
     for field in ("system", "plan"):

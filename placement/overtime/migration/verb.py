@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_options, ask
 from placement.cli.output import (
     add_table_output,
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "migrate",
-        help="show the latency while leaders move to the leader of a plan, step by step",
-        description="Simulate a migration: the groups of a database have their leaders at several "
-        "voters of a plan, and in each step some of them move to the leader of the plan. The "
-        "output has the mean latency and percentiles after every step.",
-    )
+    parser = add_verb(verbs, "migrate", run)
     parser.add_argument("plan", metavar="PLAN", help="what runs at the end: a plan, or a file "
                         "with leader, voters and replicas")  # fmt: skip
     parser.add_argument("--instance", metavar="INSTANCE", help="instance of a file that is no plan")
@@ -48,11 +42,15 @@ def add_parser(verbs: Subparsers) -> None:
     title = "distributions of RTTs (default: those of the plan, else every RTT constant)"
     ask(parser, "tail", leave=("percentile",), title=title)
     add_table_output(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Simulate, write, print."""
+    """Show the latency while leaders move to the leader of a plan, step by step.
+
+    The groups of a database have their leaders at several voters of a plan, and in each step some
+    of them move to the leader of the plan. The output has the mean latency and percentiles after
+    every step.
+    """
     from placement.api import load
     from placement.databases.present import read_running
     from placement.overtime.migration import migrate

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import (
     Switch,
     add_file,
@@ -42,15 +42,7 @@ _MOST_CELLS = 1_000_000_000
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "replay",
-        help="replay demand over time: strategies against the oracle",
-        description="Replay demand interval by interval. From the demand of the intervals before, "
-        "every strategy sets the leader (tier 1), leader and voters (tier 2), or everything "
-        "(tier 3). It then pays the latency of the interval itself. The first interval is not "
-        "counted: strategies only learn from it. An interval counts half of the one after it "
-        "unless --decay or --half-life says otherwise.",
-    )
+    parser = add_verb(verbs, "replay", run)
     ask(parser, "instance", leave=("wait",))
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")
     source = group.add_mutually_exclusive_group()
@@ -93,11 +85,17 @@ def add_parser(verbs: Subparsers) -> None:
     add_file(group, "write every row of the result: .csv or .parquet")
     group.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg or .pdf")
     parser.needs(fleet_seed="fleet", days="fleet")
-    parser.set_defaults(run=run, decay=None)
+    parser.set_defaults(decay=None)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay, write, print."""
+    """Replay demand interval by interval: strategies against the oracle.
+
+    From the demand of the intervals before, every strategy sets the leader (tier 1), leader and
+    voters (tier 2), or everything (tier 3). It then pays the latency of the interval itself. The
+    first interval is not counted: strategies only learn from it. An interval counts half of the
+    one after it unless --decay or --half-life says otherwise.
+    """
     import numpy as np
 
     from placement.overtime.replay import STRATEGIES, Decay, replay

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers
+from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import Switch, add_options, ask, settings_from
 from placement.cli.problem_options import (
     apply_measures,
@@ -38,14 +38,7 @@ DEFAULT_DECAY = 2.0
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
-    parser = verbs.add_parser(
-        "watch",
-        help="recommend to keep or to move after every interval, as intervals arrive",
-        description="Read intervals of demand as they arrive in a folder or at the end of a table, "
-        "and recommend after each to keep the configuration or to move, with the safe steps. "
-        "All state is in one file: a watch may be killed at any moment and started again. "
-        f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
-    )
+    parser = add_verb(verbs, "watch", run)
     ask(parser, "instance")
     parser.add_argument(
         "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
@@ -104,11 +97,16 @@ def add_parser(verbs: Subparsers) -> None:
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
     parser.needs(poll="follow")
-    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # all verbs share the option itself
+    parser.set_defaults(decay=DEFAULT_DECAY)  # all verbs share the option itself
 
 
 def run(args: argparse.Namespace) -> int:
-    """Watch."""
+    """Recommend to keep or to move after every interval, as intervals arrive.
+
+    Intervals of demand arrive in a folder or at the end of a table. To move is told with the safe
+    steps. All state is in one file: a watch may be killed at any moment and started again. The
+    decay is 2 unless --decay says otherwise.
+    """
     from placement.methods.registry import load_method, refusal
     from placement.overtime.watch import Store, Watch, source_of
     from placement.overtime.watch.arrivals import CountColumns
