@@ -21,10 +21,6 @@ REMEMBERED_DESCENTS = 200_000
 """Pairs of a leader and a set whose descent is remembered: some 50 MB [no study]."""
 BOUNDS_BLOCK = 200_000
 """Summands of the bounds of leaders that are handled at once [no study]."""
-INSERTION_CELLS = 4_000_000
-"""Cells of the tables of all leaders: 32 MB [no study]."""
-INSERTION_PAIRS = 4
-"""Pairs for each new leader from which a table pays [local-search]."""
 DESCENT_BLOCK = 2_000_000
 """Elements of the largest temporary: 16 MB [no study]."""
 EXACT_MOVES = 8

@@ -14,21 +14,20 @@ alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.
 where relaying through it costs more, so that a replica can harm and gains may be negative. The
 quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
 ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi); under one cap on failure domains see
-:func:`capped_waits`. s_ℓ(c, in if in ⪯_c …) comes from :class:`InsertionTables`.
+:func:`capped_waits`. s_ℓ(c, in if in ⪯_c …) comes from :class:`InsertionCosts`.
 
 All moves of B pairs cost O(B·C·S) and one matrix product of B·|R|·C·S.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from heuristics import tuning
 from heuristics.objective_terms import ObjectiveTerms
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
@@ -106,14 +105,24 @@ class SwapNeighbourhood:
         return None if rules[0].has_minimum else (rules[0].labels, rules[0].cap)
 
     @cached_property
-    def tables(self) -> InsertionTables:
-        """Costs of clients when a site joins, by leader."""
-        return InsertionTables(self.terms)
-
-    @cached_property
     def _ranks(self) -> Ranks:
         """Ranks by site, shape (sites + 1, rows); "none" comes after every site."""
-        return np.ascontiguousarray(self.tables.ranks.T)
+        none = np.full((1, len(self.terms.rank)), self.terms.sites)
+        return np.ascontiguousarray(np.vstack([self.terms.rank.T, none]), dtype=np.int32)
+
+    @cached_property
+    def _without_leader(self) -> InsertionCosts:
+        """Costs of the rows without their relay, as of one pair."""
+        cost, none = self.terms.served, np.full((len(self.terms.order), 1), self.terms.sites)
+        served = np.hstack([cost, np.zeros((len(cost), 1))])
+        ranks = np.ascontiguousarray(self._ranks.T)
+        return InsertionCosts(ranks, np.hstack([self.terms.order, none]), served[np.newaxis])
+
+    @cached_property
+    def _relay_rtt(self) -> FloatArray:
+        """d(r, ℓ) in each scenario, shape (leaders, scenarios, sites + 1)."""
+        rtt = self.terms.site_rtt.transpose(2, 0, 1)
+        return np.concatenate([rtt, np.zeros((*rtt.shape[:2], 1))], axis=2)
 
     @cached_property
     def _waits(self) -> FloatArray:
@@ -132,7 +141,9 @@ class SwapNeighbourhood:
 
     def insertions(self, leaders: IntArray) -> InsertionCosts:
         """Return the costs of clients when a site joins, for pairs with these leaders."""
-        return self.tables.of(leaders)
+        alone, relay = self._without_leader, self.terms.relay[:, np.newaxis]
+        relayed = self._relay_rtt[leaders][:, self.terms.scenario]
+        return dataclasses.replace(alone, summands=alone.summands + relayed * relay)
 
     def moves(self, pairs: Pairs, insertions: InsertionCosts) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
@@ -327,42 +338,17 @@ def _group_allows(pairs: Pairs, members: BoolArray, group: GroupRule) -> BoolArr
     return allowed
 
 
-# Costs of every client once one more site joins, from the rank of its nearest replica alone.
-#
-# A client whose nearest replica has place f in its order uses an added site x if x comes
-# before f, and stays otherwise:
-#
-#     J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
-#
-# Searches ask for J of many sets at once, and again and again for the same leaders. For few sites J
-# is therefore computed once for each leader, for every f and x, and looked up: a copy of one row
-# for each client instead of a comparison and a choice for each pair of client and site. A table has
-# C·S² numbers for each leader. If this is too much, or if summands belong to no leader, J is
-# computed when needed. Both give the same numbers, to the bit.
-
-
 Ranks = npt.NDArray[np.int32]
 
 
-class InsertionCosts(Protocol):
-    """J of B pairs."""
-
-    def costs_after(self, near: Ranks) -> FloatArray:
-        """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
-
-        The last column, the added site "none", holds what the clients cost as it is. A client
-        without a replica has its nearest at place S; the place costs nothing until a site joins.
-        """
-        ...
-
-    def take(self, some: IntArray | BoolArray) -> InsertionCosts:
-        """Only some of the pairs."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class DirectInsertionCosts:
-    """J on the spot: O(C·S) for each pair.
+class InsertionCosts:
+    """Costs of every client of B pairs once one more site joins.
+
+    A client whose nearest replica has place f in its order uses an added site x if x comes before
+    f, and stays otherwise:
+
+        J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
 
     Attributes
     ----------
@@ -379,118 +365,21 @@ class DirectInsertionCosts:
     summands: FloatArray
 
     def costs_after(self, near: Ranks) -> FloatArray:
-        """Return costs as :meth:`InsertionCosts.costs_after`."""
+        """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
+
+        The last column, the added site "none", holds what the clients cost as it is. A client
+        without a replica has its nearest at place S; the place costs nothing until a site joins.
+        O(C·S) for each pair.
+        """
         pairs = np.arange(len(near))[:, np.newaxis]
         rows = np.arange(near.shape[1])
         kept = self.summands[pairs, rows, self.order[rows, near]]
         joins = self.ranks < near[:, :, np.newaxis]
         return np.where(joins, self.summands, kept[:, :, np.newaxis])
 
-    def take(self, some: IntArray | BoolArray) -> DirectInsertionCosts:
-        """Add a replica as :meth:`InsertionCosts.take`."""
-        return DirectInsertionCosts(self.ranks, self.order, self.summands[some])
-
-
-@dataclass(frozen=True, eq=False)
-class _TabledInsertionCosts:
-    """J from the tables of the leaders of B pairs.
-
-    Attributes
-    ----------
-    table
-        J of all leaders, shape (leaders · rows · (sites + 1), sites + 1).
-    start
-        Row of the table at which the places of each pair's rows begin, shape (B, rows).
-    """
-
-    table: FloatArray
-    start: IntArray
-
-    def costs_after(self, near: Ranks) -> FloatArray:
-        """Return costs as :meth:`InsertionCosts.costs_after`; O(C·S) to copy."""
-        return self.table.take(self.start + near, axis=0)
-
-    def take(self, some: IntArray | BoolArray) -> _TabledInsertionCosts:
-        """Add a replica as :meth:`InsertionCosts.take`."""
-        return _TabledInsertionCosts(self.table, self.start[some])
-
-
-@dataclass(frozen=True, eq=False)
-class InsertionTables:
-    """J of the leaders of a problem, kept where there are few sites.
-
-    Attributes
-    ----------
-    terms
-        Of the problem, or of another objective on its sites.
-    cells
-        Most numbers that the tables may hold together.
-    """
-
-    terms: ObjectiveTerms
-    cells: int = tuning.INSERTION_CELLS
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        """Place of each site in the order of each row, shape (rows, sites + 1); "none" is last."""
-        none = np.full((len(self.terms.rank), 1), self.terms.sites)
-        return np.ascontiguousarray(np.hstack([self.terms.rank, none]), dtype=np.int32)
-
-    @cached_property
-    def order(self) -> IntArray:
-        """Site at each place, shape (rows, sites + 1)."""
-        none = np.full((len(self.terms.order), 1), self.terms.sites)
-        return np.hstack([self.terms.order, none])
-
-    @cached_property
-    def _near_cost(self) -> FloatArray:
-        """Cost of r for each row without its relay, shape (rows, sites + 1)."""
-        cost = self.terms.served
-        return np.hstack([cost, np.zeros((len(cost), 1))])
-
-    @cached_property
-    def _relay_rtt(self) -> FloatArray:
-        """d(r, ℓ) in each scenario, shape (leaders, scenarios, sites + 1)."""
-        rtt = self.terms.site_rtt.transpose(2, 0, 1)
-        return np.concatenate([rtt, np.zeros((*rtt.shape[:2], 1))], axis=2)
-
-    @cached_property
-    def _kept(self) -> tuple[FloatArray, BoolArray] | None:
-        """Room for the tables, and which leaders' are filled in; None: there is none."""
-        rows, sites = self.terms.rank.shape
-        if sites * rows * (sites + 1) ** 2 > self.cells:
-            return None
-        return np.empty((sites, rows, sites + 1, sites + 1)), np.zeros(sites, dtype=bool)
-
-    def summands(self, leaders: IntArray) -> FloatArray:
-        """s_ℓ(c, r) for each leader, shape (B, rows, sites + 1)."""
-        relayed = self._relay_rtt[leaders][:, self.terms.scenario]
-        return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
-
-    def of(self, leaders: IntArray) -> InsertionCosts:
-        """J of pairs with the given leaders, shape (B,).
-
-        Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
-        """
-        if self._kept is None:
-            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
-        tables, filled = self._kept
-        new = np.unique(leaders[~filled[leaders]])
-        if tuning.INSERTION_PAIRS * len(new) > len(leaders):
-            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
-        for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
-            stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]
-            tables[leader] = joins[:, np.newaxis, :]
-            np.copyto(tables[leader], stays, where=self._stays)
-        filled[new] = True
-        rows, places = tables.shape[1:3]
-        start = (leaders[:, np.newaxis] * rows + np.arange(rows)) * places
-        return _TabledInsertionCosts(tables.reshape(-1, places), start)
-
-    @cached_property
-    def _stays(self) -> BoolArray:
-        """Return whether a client at place f does not turn to x, shape (rows, f, x)."""
-        return self.ranks[:, np.newaxis, :] >= np.arange(self.terms.sites + 1)[:, np.newaxis]
+    def take(self, some: IntArray | BoolArray) -> InsertionCosts:
+        """Only some of the pairs."""
+        return InsertionCosts(self.ranks, self.order, self.summands[some])
 
 
 # The quorum wait after every swap when the voters obey one cap on failure domains, in closed form.

@@ -42,22 +42,14 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Take every replica as leader with its closest voters and keep the best."""
     del options
     replicas = np.nonzero(problem.rules.must_hold)[0].tolist()
-    return plan_of_roles(problem, best_roles(problem, replicas))
-
-
-def plan_of_roles(
-    problem: Problem, best: Configuration | None, notes: tuple[str, ...] = ()
-) -> Plan:
-    """Return the plan of the best roles among the given replicas; None: there are none."""
+    best = best_roles(problem, replicas)
     if best is None:
         return Plan.infeasible(
             problem,
             method=METHOD.name,
             reasons=("no choice of voters and leader among the fixed replicas obeys all rules",),
         )
-    return Plan.of(
-        problem, best, method=METHOD.name, bound=objective_value(problem, best), notes=notes
-    )
+    return Plan.of(problem, best, method=METHOD.name, bound=objective_value(problem, best))
 
 
 METHOD = Method(
