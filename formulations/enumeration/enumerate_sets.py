@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -44,7 +44,6 @@ def enumerate_sets(
     *,
     block: int,
     instead: str,
-    stats: Callable[[], Mapping[str, float | int | str]] = dict,
 ) -> Plan:
     """Return the best configuration over all replica sets, proven when all were evaluated.
 
@@ -59,8 +58,6 @@ def enumerate_sets(
         Number of sets that `look` gets at a time.
     instead
         The alternative when there are too many sets, in words.
-    stats
-        Called at the end for more numbers of the plan.
 
     Raises
     ------
@@ -107,7 +104,7 @@ def enumerate_sets(
         method="exhaustive",
         bound=objective_value(problem, best[2]) if best is not None and finished else -math.inf,
         termination=end.termination,
-        stats={"sets": done, "of": total, **stats()},
+        stats={"sets": done, "of": total},
     )
 
 

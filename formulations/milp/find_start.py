@@ -21,7 +21,7 @@ HEURISTICS = ("local-search", "best-of")
 """Methods asked for a start, the first that is registered and can take the problem."""
 
 SHARE = 0.1
-"""Share of the time limit that a heuristic may use, unless the caller says otherwise."""
+"""Share of the time limit that a heuristic may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,6 @@ def find_start(
     options: Options,
     heuristic: str,
     report: Callable[[float], None],
-    share: float = SHARE,
 ) -> Start:
     """Return the best start found so far.
 
@@ -67,8 +66,6 @@ def find_start(
         name of a registered method.
     report
         Called with the objective of the heuristic's best configuration so far, +∞ without one.
-    share
-        Of the time limit that a heuristic may use.
 
     Notes
     -----
@@ -80,7 +77,7 @@ def find_start(
         return Start(options.start, "given")
     names = HEURISTICS if heuristic == "auto" else () if heuristic == "none" else (heuristic,)
     registered = set(available())
-    limit = None if options.time_limit is None else share * options.time_limit
+    limit = None if options.time_limit is None else SHARE * options.time_limit
     notes: list[str] = []
     for name in names:
         if heuristic == "auto" and name not in registered:

@@ -188,21 +188,11 @@ def _balls(rtt: FloatArray, clients: Iterable[int], limit: float) -> dict[int, t
 
 
 class CpSatCovering:
-    """Answers covering questions with CP-SAT.
-
-    Parameters
-    ----------
-    workers
-        Threads; 1 is deterministic.
-    seed
-        Seed of the solver.
-    """
+    """Answers covering questions with CP-SAT, in one thread."""
 
     method = "cp-sat bisection"
 
-    def __init__(self, workers: int = 1, seed: int = 0) -> None:
-        self.workers = workers
-        self.seed = seed
+    def __init__(self) -> None:
         self.notes: list[str] = []
 
     def __call__(self, model: CoveringModel, seconds: float = math.inf) -> tuple[int, ...] | None:
@@ -231,8 +221,7 @@ class CpSatCovering:
             if demand.lost is not None:
                 met.only_enforce_if(x[demand.lost])
         solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self.workers
-        solver.parameters.random_seed = self.seed
+        solver.parameters.num_workers = 1
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = max(0.0, seconds)
         status = solve_in_place(solver, cp)
@@ -277,18 +266,11 @@ def build(model: CoveringModel) -> LinearProgram:
 
 
 class HighsCovering:
-    """Answers covering questions with HiGHS.
-
-    Parameters
-    ----------
-    presolve
-        Whether HiGHS presolves; the confirmation never does.
-    """
+    """Answers covering questions with HiGHS; it confirms "there is none" without presolve."""
 
     method = "milp bisection"
 
-    def __init__(self, presolve: bool = True) -> None:
-        self.presolve = presolve
+    def __init__(self) -> None:
         self.notes: list[str] = []
 
     def __call__(self, model: CoveringModel, seconds: float = math.inf) -> tuple[int, ...] | None:
@@ -303,11 +285,11 @@ class HighsCovering:
         """
         start = time.perf_counter()
         program = build(model)
-        for presolve in (True, False) if self.presolve else (False,):
+        for presolve in (True, False):
             left = seconds - (time.perf_counter() - start)
             found = self._ask(program, model, presolve, left)
             if found is not None:
-                if not presolve and self.presolve:
+                if not presolve:
                     self.notes.append("HiGHS with presolve called a feasible model infeasible")
                 if model.holds(found):
                     return found
