@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, overload
@@ -264,8 +264,8 @@ def rows(
     elif measure.kind is MeasureKind.WITHIN:
         scale, offset = -1.0, 1.0
     after = [
-        _lost_row(problem, measure, leader, loss.sites, normal, deadline)
-        for loss in losses_of(problem, measure)
+        _lost_row(problem, measure, gone, normal, deadline)
+        for gone in _lost_sites(problem, measure)
     ]
     named = measure.after is not None and bool(measure.after.named)
     found = tuple(after) if named else (normal, *after)
@@ -362,47 +362,53 @@ def late_operations(problem: Problem, measure: Measure) -> tuple[LateOperations,
     return tuple(LateOperations(part, one, interval) for interval, one in enumerate(each))
 
 
+@lru_cache(maxsize=16)
+def _lost_sites(problem: Problem, measure: Measure) -> tuple[BoolArray, ...]:
+    """Return the sites that each loss takes, shape (sites,)."""
+    found = []
+    for loss in losses_of(problem, measure):
+        gone = np.zeros(len(problem.instance.sites), dtype=bool)
+        gone[list(loss.sites)] = True
+        gone.setflags(write=False)
+        found.append(gone)
+    return tuple(found)
+
+
 def _lost_row(
-    problem: Problem,
-    measure: Measure,
-    leader: int,
-    lost: frozenset[int],
-    normal: Row,
-    deadline: int | None,
+    problem: Problem, measure: Measure, gone: BoolArray, normal: Row, deadline: int | None
 ) -> Row:
     """Row of a loss, with a row for each site that may lead then where the leader may change."""
-    sites, after = len(problem.instance.sites), measure.after
-    gone = np.zeros(sites, dtype=bool)
-    gone[list(lost)] = True
+    after, leader = measure.after, normal.leader
     hop = after is not None and after.clients_move
     part = focused(problem, measure.operations, measure.clients)
+    lost = frozenset(np.flatnonzero(gone).tolist()) if hop else frozenset()
 
     def led_by(site: int) -> Row:
         if hop:
             row = _mean_row(part, site, lost)
-        elif site == leader:
-            row = normal
         else:
-            row = _normal(problem, measure, site, deadline)
-        return Row(site, row.constant, row.costs, row.waits, row.late, lost=gone, orders=row.orders)
+            row = normal if site == leader else _normal(problem, measure, site, deadline)
+        rest = row.constant, row.costs, row.waits, row.late
+        return Row(site, *rest, lost=gone, orders=row.orders)
 
-    moves = after is not None and after.leader_moves
-    if leader not in lost and not moves:
+    if not gone[leader] and (after is None or not after.leader_moves):
         return led_by(leader)
     rules = problem.rules
     able = np.nonzero(rules.may_vote & rules.may_hold & ~gone)[0].tolist()
     rows_of = tuple(led_by(site) for site in able)
     if not rows_of:  # nobody is left to lead: the service stops
         return Row(leader, math.inf, lost=gone)
-    costs = [row.costs for row in rows_of if row.costs is not None]
-    return Row(
-        leader,
-        min(row.constant for row in rows_of),
-        np.minimum.reduce(costs),
-        lost=gone,
-        orders=rows_of[0].orders,
-        successors=rows_of,
-    )
+    return led_by_any(Row(leader, lost=gone, orders=rows_of[0].orders), rows_of)
+
+
+def led_by_any(row: Row, successors: tuple[Row, ...]) -> Row:
+    """Return the row of a loss after which one of some sites leads: constant and costs at least."""
+    costs: FloatArray | None = None
+    for one in successors:  # not in one call: it would copy all of them into one array
+        if one.costs is not None:
+            costs = one.costs.copy() if costs is None else np.minimum(costs, one.costs, out=costs)
+    constant = min(one.constant for one in successors)
+    return replace(row, constant=constant, costs=costs, successors=successors)
 
 
 def _orders(client_rtt: FloatArray) -> IntArray:

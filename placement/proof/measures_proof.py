@@ -58,7 +58,7 @@ from placement.errors import CertificateError
 from placement.evaluation.score import closest_first
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
-from placement.measures.rows import Row
+from placement.measures.rows import Row, led_by_any
 from placement.measures.scenarios import beyond_thresholds, counted_clients, functions, last_bin
 from placement.measures.values import focused, percentile_of
 from placement.model.constraints import Rules
@@ -855,11 +855,7 @@ def _led_by(row: Row, group: Collection[int]) -> Row:
     each = tuple(one for one in row.successors if one.leader in group)
     if not each:
         return dataclasses.replace(row, constant=math.inf, successors=())
-    costs = [one.costs for one in each if one.costs is not None]
-    constant = min(one.constant for one in each)
-    return dataclasses.replace(
-        row, constant=constant, costs=np.minimum.reduce(costs), successors=each
-    )
+    return led_by_any(row, each)
 
 
 def _successors(claim: MeasuresClaim, leader: int, able: set[int]) -> set[int]:
