@@ -321,16 +321,19 @@ def _mean_row(part: Problem, leader: int, lost: frozenset[int] | None = None) ->
     return Row(
         leader,
         direct + demand.constant,
-        mean_costs(demand, slice(leader, leader + 1))[0],
+        mean_costs(demand, demand.site_rtt[:, :, [leader]])[0],
         demand.quorum[:, np.newaxis] * demand.site_rtt[:, leader, :],
         orders=None if lost is None else _orders(demand.client_rtt),
     )
 
 
-def mean_costs(demand: Demand, leaders: slice) -> FloatArray:
-    """Return w of the mean, ms·operations, shape (leaders, sites, intervals · clients)."""
+def mean_costs(demand: Demand, hops: FloatArray) -> FloatArray:
+    """Return w of the mean, ms·operations, shape (leaders, sites, intervals · clients).
+
+    `hops` are RTTs from sites to each leader, ms, shape (intervals, sites, leaders).
+    """
     near = demand.near[..., np.newaxis] * demand.client_rtt
-    relay = demand.site_rtt[:, :, leaders].transpose(2, 1, 0)[..., np.newaxis] * demand.relay
+    relay = hops.transpose(2, 1, 0)[..., np.newaxis] * demand.relay
     return np.asarray(near.reshape(-1, near.shape[2]).T + relay.reshape(*relay.shape[:2], -1))
 
 
@@ -349,7 +352,7 @@ def _by_client(part: Problem, leader: int) -> ClientRows:
         leader,
         clients,
         fixed[clients] / issued[clients],
-        mean_costs(demand, slice(leader, leader + 1))[0] / each,
+        mean_costs(demand, demand.site_rtt[:, :, [leader]])[0] / each,
         np.ascontiguousarray(waits.transpose(1, 0, 2)[clients]),
     )
 
@@ -398,15 +401,20 @@ def _lost_row(
     rows_of = tuple(led_by(site) for site in able)
     if not rows_of:  # nobody is left to lead: the service stops
         return Row(leader, math.inf, lost=gone)
-    return led_by_any(Row(leader, lost=gone, orders=rows_of[0].orders), rows_of)
+    costs = None
+    if measure.kind is MeasureKind.MEAN:  # that of the closest: roundings keep the order
+        demand = demand_after(part, lost) if hop else part.demand
+        costs = mean_costs(demand, demand.site_rtt[:, :, able].min(axis=2, keepdims=True))[0]
+    return led_by_any(Row(leader, costs=costs, lost=gone, orders=rows_of[0].orders), rows_of)
 
 
 def led_by_any(row: Row, successors: tuple[Row, ...]) -> Row:
     """Return the row of a loss after which one of some sites leads: constant and costs at least."""
-    costs: FloatArray | None = None
-    for one in successors:  # not in one call: it would copy all of them into one array
-        if one.costs is not None:
-            costs = one.costs.copy() if costs is None else np.minimum(costs, one.costs, out=costs)
+    costs = row.costs
+    if costs is None:  # not in one call: it would copy the costs of all into one array
+        for one in successors:
+            if one.costs is not None:
+                costs = np.minimum(one.costs, one.costs if costs is None else costs, out=costs)
     constant = min(one.constant for one in successors)
     return replace(row, constant=constant, costs=costs, successors=successors)
 

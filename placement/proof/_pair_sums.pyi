@@ -49,4 +49,14 @@ def start_sums(
     totals: _Whole,
     /,
 ) -> int: ...
+def detours(
+    sizes: tuple[int, ...],
+    order: _Places,
+    costs: _Whole,
+    first: _Places,
+    alone: _Whole,
+    free: npt.NDArray[np.bool_],
+    totals: _Whole,
+    /,
+) -> None: ...
 def count(pairs: _Pairs, /) -> int: ...

@@ -855,7 +855,7 @@ def _led_by(row: Row, group: Collection[int]) -> Row:
     each = tuple(one for one in row.successors if one.leader in group)
     if not each:
         return dataclasses.replace(row, constant=math.inf, successors=())
-    return led_by_any(row, each)
+    return led_by_any(dataclasses.replace(row, costs=None), each)
 
 
 def _successors(claim: MeasuresClaim, leader: int, able: set[int]) -> set[int]:

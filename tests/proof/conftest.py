@@ -3,7 +3,7 @@
 import pytest
 
 from placement.proof import start_bounds
-from placement.proof.costs import rounded_costs
+from placement.proof.costs import detours, rounded_costs
 from placement.proof.costs.cheap_pairs import compiled_sums
 
 
@@ -16,6 +16,6 @@ def loops(request):
         yield request.param
         return
     with pytest.MonkeyPatch.context() as patch:
-        for module in (rounded_costs, start_bounds):
+        for module in (rounded_costs, start_bounds, detours):
             patch.setattr(module, "compiled_sums", lambda: None)
         yield request.param

@@ -28,12 +28,14 @@ three sites the client pays 9 = 4 + 4 + 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from placement.proof.costs.cheap_pairs import compiled_sums
 from placement.support.checks import IntArray
 
 
@@ -54,8 +56,8 @@ class Detours:
         # clients with a site that costs more than a later one
         some = np.flatnonzero((sorted_costs[:, 1:] < sorted_costs[:, :-1]).any(axis=1))
         self._sites, self._clients = rank.shape[1], some
-        self._order: IntArray = order[some]
-        self._costs: npt.NDArray[Any] = sorted_costs[some]
+        self._order: npt.NDArray[np.int32] = order[some].astype(np.int32)
+        self._costs: npt.NDArray[Any] = np.ascontiguousarray(sorted_costs[some])
 
     def of(self, first: IntArray, alone: npt.NDArray[Any], free: Sequence[int]) -> list[int]:
         """Return Σ r by site, shape (sites,). O(clients · sites).
@@ -70,27 +72,30 @@ class Detours:
         free
             Free sites.
         """
-        total = np.zeros(self._sites, dtype=self._costs.dtype)
         first, alone = first[self._clients], alone[self._clients]
-        if len(self._clients) == 0 or not (first < self._sites).any():
-            return [int(x) for x in total]
         is_free = np.zeros(self._sites, dtype=np.bool_)
         is_free[list(free)] = True
-        width = int(first[first < self._sites].max())
-        places = np.arange(width)
-        usable = is_free[self._order[:, :width]] & (places < first[:, np.newaxis])
-        usable[first >= self._sites] = False
-        # M at each place, where it is known; before the first free site it is not, and owns nothing
-        known = usable.any(axis=1)
-        usable, alone = usable[known], alone[known]
-        order, costs = self._order[known, :width], self._costs[known, :width]
-        if not len(usable):
-            return [int(x) for x in total]
-        highest = costs.max()
-        least = np.minimum.accumulate(np.where(usable, costs, highest), axis=1)
-        most = np.maximum(least, alone[:, np.newaxis])
-        owner = np.maximum.accumulate(np.where(usable, places, -1), axis=1)
-        falls = most - np.append(most[:, 1:], alone[:, np.newaxis], axis=1)
-        rows, at = np.nonzero((falls > 0) & (owner >= 0))
-        np.add.at(total, order[rows, owner[rows, at]], falls[rows, at])
-        return [int(x) for x in total]
+        if self._costs.dtype == np.int64 and compiled_sums() is not None:
+            from placement.proof import _pair_sums
+
+            total = np.zeros(self._sites, dtype=np.int64)
+            places = first.astype(np.int32)
+            _pair_sums.detours(
+                self._order.shape, self._order, self._costs, places, alone, is_free, total
+            )
+            sums: list[int] = total.tolist()
+            return sums
+        sums = [0] * self._sites
+        for row, (last, least_cost) in enumerate(zip(first.tolist(), alone.tolist(), strict=True)):
+            if last >= self._sites:
+                continue
+            owner, before = -1, math.inf  # the free site before, and M there
+            for site, cost in zip(self._order[row, :last], self._costs[row, :last], strict=True):
+                if is_free[site]:
+                    own = max(least_cost, min(before, int(cost)))
+                    if owner >= 0:
+                        sums[owner] += before - own
+                    owner, before = site, own
+            if owner >= 0:
+                sums[owner] += before - least_cost
+        return sums

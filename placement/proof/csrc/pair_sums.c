@@ -466,6 +466,58 @@ static PyObject *start_sums(PyObject *self, PyObject *args)
     return held ? PyLong_FromLongLong(served) : NULL;
 }
 
+PyDoc_STRVAR(detours_doc, "detours((rows, sites), order, costs, first, alone, free, totals): add the detours of each "
+                          "site; placement/proof/costs/detours.py");
+
+static PyObject *detours(PyObject *self, PyObject *args)
+{
+    array a[6] = {{0}};
+    int rows, sites;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "(ii)OOOOOO", &rows, &sites, &a[0].source, &a[1].source, &a[2].source,
+                          &a[3].source, &a[4].source, &a[5].source) ||
+        !sizes_fit(rows, sites))
+        return NULL;
+    const size_t row = (size_t)sites, cells = (size_t)rows * row;
+    a[0].bytes = cells * 4;
+    a[1].bytes = cells * 8;
+    a[2].bytes = (size_t)rows * 4;
+    a[3].bytes = (size_t)rows * 8;
+    a[4].bytes = row;
+    a[5].bytes = row * 8;
+    a[5].write = 1;
+    if (!hold(a, 6))
+        return NULL;
+    const int32_t *order = a[0].view.buf, *first = a[2].view.buf;
+    const int64_t *cost = a[1].view.buf, *alone = a[3].view.buf;
+    const uint8_t *is_free = a[4].view.buf;
+    int64_t *totals = a[5].view.buf;
+    int fits = 1;
+    for (int32_t c = 0; fits && c < rows; c++) {
+        const int32_t *site = order + (size_t)c * row;
+        const int64_t *paid = cost + (size_t)c * row;
+        int32_t owner = -1; /* the free site before, and M there */
+        int64_t before = INT64_MAX;
+        for (int32_t i = 0; fits && first[c] < sites && i < first[c]; i++) {
+            fits = site[i] >= 0 && site[i] < sites;
+            if (fits && is_free[site[i]]) {
+                const int64_t least = paid[i] < before ? paid[i] : before;
+                const int64_t own = least > alone[c] ? least : alone[c];
+                if (owner >= 0)
+                    totals[owner] += before - own;
+                owner = site[i];
+                before = own;
+            }
+        }
+        if (owner >= 0)
+            totals[owner] += before - alone[c];
+    }
+    let_go(a, 6);
+    if (!fits)
+        return PyErr_Format(PyExc_ValueError, "no such site");
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(count_doc, "count(pairs) -> how many there are");
 
 static PyObject *count(PyObject *self, PyObject *capsule)
@@ -482,6 +534,7 @@ static PyMethodDef methods[] = {
     {"place_entries", place_entries, METH_VARARGS, place_entries_doc},
     {"savings", savings, METH_VARARGS, savings_doc},
     {"start_sums", start_sums, METH_VARARGS, start_sums_doc},
+    {"detours", detours, METH_VARARGS, detours_doc},
     {"count", count, METH_O, count_doc},
     {NULL, NULL, 0, NULL},
 };
