@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 78154,
+    "placement": 78232,
     "formulations": 34863,
     "heuristics": 5875,
     "benchmarks": 13292,
@@ -56,12 +56,12 @@ ROOMS = {
     "placement/feasibility": 661,
     "placement/fleet": 1271,
     "placement/io": 9806,
-    "placement/measures": 2608,
+    "placement/measures": 2648,
     "placement/methods": 661,
     "placement/model": 4490,
     "placement/online": 6571,
     "placement/overtime": 6643,
-    "placement/proof": 6269,
+    "placement/proof": 6333,
     "placement/quorumstore": 2190,
     "placement/report": 3793,
     "placement/support": 809,
