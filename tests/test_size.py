@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 78232,
-    "formulations": 34863,
+    "formulations": 34867,
     "heuristics": 5875,
     "benchmarks": 13292,
     "tests": 50279,
@@ -35,7 +35,7 @@ ROOMS = {
     "benchmarks/overtime": 1077,
     "formulations/cpsat": 0,
     "formulations/enumeration": 786,
-    "formulations/exact": 19098,
+    "formulations/exact": 19394,
     "formulations/fleet": 1951,
     "formulations/milp": 2686,
     "formulations/online": 1772,
