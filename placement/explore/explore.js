@@ -11,7 +11,7 @@ const PATIENCE = 150;  // ms that a running question keeps its turn when the nex
 const SITE_LISTS = ["pin", "pin_voter", "forbid", "lost"];
 
 function fresh() {
-  if (data.start) { return JSON.parse(JSON.stringify(data.start)); }
+  if (data.start) { return structuredClone(data.start); }
   const most = data.sites.length;
   return { replicas: Math.min(5, most), voters: Math.min(3, most) };
 }
@@ -22,6 +22,15 @@ let last = null;         // answer that is shown
 const counts = { asked: 0, drawn: 0 };
 
 // --- the question -----------------------------------------------------------------------------
+// Set a key; without a value it is left out.
+function set(key, value) {
+  const none = value === undefined || value === "" || Number.isNaN(value) || (Object(value) === value && !Object.keys(value).length);
+  if (none) { delete state[key]; } else { state[key] = value; }
+}
+function edited() {
+  fill();
+  changed();
+}
 let running = null;      // {controller, timer}
 let dirty = false;
 
@@ -36,7 +45,7 @@ function changed() {
 }
 
 async function send() {
-  const number = counts.asked, asked = JSON.parse(JSON.stringify(state));
+  const number = counts.asked, asked = structuredClone(state);
   const started = performance.now();
   const turn = running = { controller: new AbortController(), timer: 0 };
   stopExtras();
@@ -131,6 +140,7 @@ function draw(answer, asked, number, started) {
 }
 
 // --- the map ----------------------------------------------------------------------------------
+function isAdded(name) { return (state.sites || []).some((site) => site.name === name); }
 function siteNames() { return data.sites.concat((state.sites || []).map((site) => site.name)); }
 
 function marks() {
@@ -200,9 +210,8 @@ function addAt(lat, lon) {
   while (siteNames().includes("New site " + number)) { number += 1; }
   const name = "New site " + number;
   state.sites = (state.sites || []).concat([{ name, lat, lon }]);
-  fill();
-  choose(name);
-  changed();
+  chosen = name;
+  edited();
 }
 $("where").addEventListener("keydown", (event) => {
   if (event.key === "Escape") { setAdding(false); $("add").focus(); }
@@ -222,16 +231,13 @@ function setAdding(on) {
   if (on) { $("where").focus(); }
 }
 $("add").addEventListener("click", () => {
-  const own = (state.sites || []).findIndex((site) => site.name === chosen);
-  if (own < 0) { setAdding(!adding); return; }
+  if (!isAdded(chosen)) { setAdding(!adding); return; }
   const name = chosen;
-  state.sites.splice(own, 1);
-  if (!state.sites.length) { delete state.sites; }
+  set("sites", state.sites.filter((site) => site.name !== name));
   for (const rule of SITE_LISTS) { drop(rule, name); }
-  if (state.leader === name) { delete state.leader; }
+  if (state.leader === name) { set("leader"); }
   chosen = "";
-  fill();
-  changed();
+  edited();
 });
 
 // --- rules of a site --------------------------------------------------------------------------
@@ -239,10 +245,7 @@ const ruleButtons = Array.from(document.querySelectorAll("[data-rule]"));
 
 // a list of one text may be a text alone, as in a file
 function listOf(key) { return [].concat(state[key] ?? []); }
-function drop(rule, name) {
-  const rest = listOf(rule).filter((other) => other !== name);
-  if (rest.length) { state[rule] = rest; } else { delete state[rule]; }
-}
+function drop(rule, name) { set(rule, listOf(rule).filter((other) => other !== name)); }
 function has(rule, name) {
   return rule === "leader" ? state.leader === name : listOf(rule).includes(name);
 }
@@ -252,7 +255,7 @@ function toolbar() {
     button.disabled = !chosen;
     button.setAttribute("aria-pressed", String(Boolean(chosen) && has(button.dataset.rule, chosen)));
   });
-  const own = (state.sites || []).some((site) => site.name === chosen);
+  const own = isAdded(chosen);
   $("add").textContent = own ? "Remove this site" : "Add a site";
   $("add").disabled = data.prices && !own;
 }
@@ -260,15 +263,12 @@ function toolbar() {
 ruleButtons.forEach((button) => button.addEventListener("click", () => {
   const rule = button.dataset.rule;
   const on = !has(rule, chosen);
-  if (rule === "leader") {
-    if (on) { state.leader = chosen; } else { delete state.leader; }
-  } else {
-    drop(rule, chosen);
-    if (on) { state[rule] = listOf(rule).concat([chosen]); }
-  }
+  if (rule === "leader") { set("leader", on ? chosen : undefined); } else if (on) {
+    state[rule] = listOf(rule).concat([chosen]);
+  } else { drop(rule, chosen); }
   if (on && rule === "forbid") {
     drop("pin", chosen); drop("pin_voter", chosen);
-    if (state.leader === chosen) { delete state.leader; }
+    if (state.leader === chosen) { set("leader"); }
   } else if (on && rule !== "lost") { drop("forbid", chosen); }
   marks();
   changed();
@@ -279,16 +279,13 @@ $("site").addEventListener("change", () => choose($("site").value));
 // Fields that hold a key of the question say which. An empty one leaves it out.
 const keyed = Array.from(document.querySelectorAll("[data-key]"));
 keyed.forEach((field) => field.addEventListener("input", () => {
-  const key = field.dataset.key;
-  const value = field.type === "number" ? field.valueAsNumber : field.value;
-  if (value !== "" && !Number.isNaN(value)) { state[key] = value; } else if (field.required) { return; }
-  else { delete state[key]; }
+  if (field.required && !field.value) { return; }
+  set(field.dataset.key, field.type === "number" ? field.valueAsNumber : field.value);
   changed();
 }));
 $("minimise").addEventListener("change", () => {
-  state.minimise = $("minimise").value.trim() || undefined;
-  fill();
-  changed();
+  set("minimise", $("minimise").value.trim());
+  edited();
 });
 function limitRows(more) {
   const list = $("limits"), texts = listOf("keep").concat(more ? [""] : []);
@@ -326,9 +323,8 @@ function limitBars(limits) {
 function limit(k, text) {
   const limits = listOf("keep");
   limits.splice(k, 1, ...(text ? [text] : []));
-  if (limits.length) { state.keep = limits; } else { delete state.keep; }
-  fill();
-  changed();
+  set("keep", limits);
+  edited();
 }
 $("add-limit").addEventListener("click", () => limitRows(true));
 // whether a measure needs distributions of RTTs
@@ -338,32 +334,31 @@ function late() {
 }
 if ($("interval")) {
   $("interval").addEventListener("input", () => {
-    const at = Number($("interval").value);
-    if (at) { state.interval = data.intervals[at - 1]; } else { delete state.interval; }
+    set("interval", data.intervals[Number($("interval").value) - 1]);
     intervalWords();
     changed();
   });
 }
 function intervalWords() {
-  if (!$("interval")) { return; }
-  const words = state.interval || "all hours";
-  $("interval").setAttribute("aria-valuetext", words);
-  $("interval-field").querySelector("label").textContent = "Hour of day: " + words;
+  if ($("interval")) { say($("interval"), "Hour of day", state.interval || "all hours"); }
+}
+// the value of a slider in words
+function say(field, name, words) {
+  field.setAttribute("aria-valuetext", words);
+  field.closest(".field").querySelector("label").textContent = name + ": " + words;
 }
 
 // moves from the configuration that runs today
 $("runs").addEventListener("click", () => {
   const rest = listOf("keep").filter((text) => !/^\s*(changes|copied)/.test(text));
   if (state.current) {
-    ["current", "max_moves", "move_price", "move_horizon", "copy_gb", "replica_gb"].forEach((key) => delete state[key]);
-    state.keep = rest;
+    ["current", "max_moves", "move_price", "move_horizon", "copy_gb", "replica_gb"].forEach((key) => set(key));
+    set("keep", rest);
   } else if (last && last.leader) {
     state.current = { leader: last.leader, voters: last.voters, replicas: last.replicas };
     state.keep = rest.concat(["changes <= 2"]);
   } else { return; }
-  if (!state.keep.length) { delete state.keep; }
-  fill();
-  changed();
+  edited();
 });
 function presentWords() {
   const current = state.current;
@@ -383,7 +378,7 @@ shares.forEach((field) => field.addEventListener("input", () => {
   mixWords();
   changed();
 }));
-$("mix-reset").addEventListener("click", () => { delete state.shares; fill(); changed(); });
+$("mix-reset").addEventListener("click", () => { set("shares"); edited(); });
 function mixFields() {
   shares.forEach((one) => {
     const name = one.dataset.operation;
@@ -393,11 +388,7 @@ function mixFields() {
 }
 function mixWords() {
   const sum = shares.reduce((total, one) => total + Number(one.value), 0) || 1;
-  shares.forEach((one) => {
-    const text = (100 * Number(one.value) / sum).toFixed(1) + " %";
-    one.setAttribute("aria-valuetext", text);
-    one.closest(".field").querySelector("label").textContent = one.dataset.operation + ": " + text;
-  });
+  shares.forEach((one) => say(one, one.dataset.operation, (100 * Number(one.value) / sum).toFixed(1) + " %"));
 }
 
 // demand
@@ -416,32 +407,26 @@ function showFactor() {
   $("factor").value = same && factors.length ? factors[0] : 1;
   factorWords();
 }
-function factorWords() {
-  const text = "× " + Number($("factor").value).toFixed(1);
-  $("factor").setAttribute("aria-valuetext", text);
-  $("factor-field").querySelector("label").textContent = "Factor: " + text;
-}
+function factorWords() { say($("factor"), "Factor", "× " + Number($("factor").value).toFixed(1)); }
 demandOf.addEventListener("change", showFactor);
 $("factor").addEventListener("input", () => {
-  const factor = Number($("factor").value), demand = Object.assign({}, state.scale_demand);
-  demandClients().forEach((name) => {
+  factorWords();
+  scale(demandClients(), Number($("factor").value));
+});
+// Multiply the demand of clients.
+function scale(names, factor) {
+  const demand = Object.assign({}, state.scale_demand);
+  names.forEach((name) => {
     if (factor === 1) { delete demand[name]; } else { demand[name] = factor; }
   });
-  if (Object.keys(demand).length) { state.scale_demand = demand; } else { delete state.scale_demand; }
-  factorWords();
+  set("scale_demand", demand);
   chips();
   changed();
-});
+}
 function chips() {
   const entries = Object.entries(state.scale_demand || {}), more = entries.length - 12;
   $("factors").replaceChildren(...entries.slice(0, 12).map(([name, factor]) => element("li", {}, name + " × " + factor,
-    button("✕", () => {
-      delete state.scale_demand[name];
-      if (!Object.keys(state.scale_demand).length) { delete state.scale_demand; }
-      chips();
-      showFactor();
-      changed();
-    }, "Demand of " + name + " as it is"))), ...(more > 0 ? [element("li", {}, "and " + more + " more")] : []));
+    button("✕", () => { scale([name], 1); showFactor(); }, "Demand of " + name + " as it is"))), ...(more > 0 ? [element("li", {}, "and " + more + " more")] : []));
 }
 
 // all controls from the state
@@ -492,7 +477,7 @@ function read() {
   }
 }
 window.addEventListener("hashchange", () => {
-  if (location.hash !== written && read()) { fill(); changed(); }
+  if (location.hash !== written && read()) { edited(); }
 });
 $("link").addEventListener("click", async () => {
   try {
@@ -504,10 +489,9 @@ $("link").addEventListener("click", async () => {
 $("reset").addEventListener("click", () => show(fresh()));
 
 function show(question) {
-  state = JSON.parse(JSON.stringify(question));
+  state = structuredClone(question);
   chosen = "";
-  fill();
-  changed();
+  edited();
 }
 const { extras, stopExtras } = connectPanels({
   root, $, lane, show,
@@ -516,17 +500,14 @@ const { extras, stopExtras } = connectPanels({
   take(point) {
     Object.assign(state, point.question);
     if (point.limit) { state.keep = listOf("keep").filter((text) => !/^\s*cost/.test(text)).concat([point.limit]); }
-    fill();
-    changed();
+    edited();
   },
   demand(counts) {
     state.counts = counts;
-    ["interval", "shares", "scale_demand"].forEach((key) => delete state[key]);
-    fill();
-    changed();
+    ["interval", "shares", "scale_demand"].forEach((key) => set(key));
+    edited();
   },
 });
 
 read();
-fill();
-changed();
+edited();

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import InputError
+from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan
 from placement.fleet.fleet_problem import SITE_LIMITS
 from placement.fleet.shared_rows import SharedRows
@@ -44,6 +45,9 @@ _PLAN = (
 """Columns of the table of plans."""
 
 _AMOUNT = "a finite number >= 0"
+
+_ROUNDING = 1e-12
+"""Part of the value that is paid by rounding alone."""
 
 _MEMBER = ("storage_gb", "written_gb", "leader_operations", "copies")
 
@@ -283,6 +287,46 @@ def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
             {"database": member.name, "copies": member.copies} for member in found.fleet.members
         ],
     }
+
+
+def limits_table(document: Mapping[str, Any], most: int | None = None) -> ValueTable:
+    """Return the shared limits of a plan, those that cost most first; all, or at most some.
+
+    The last column says what one more unit of the limit is worth.
+    """
+    rows = []
+    for one in document.get("limits", ()):
+        today, load, limit, price = (
+            math.nan if one.get(key) is None else float(one[key])
+            for key in ("today", "load", "limit", "price")
+        )
+        full = 100 * load / limit if limit > 0 else math.nan
+        rows.append((str(one["name"]), today, load, limit, full, price))
+    rows.sort(key=lambda row: (-row[5] * row[3], -row[4] if row[4] == row[4] else 0.0))
+    columns = [ValueColumn(name, 1) for name in ("load today", "load", "at most")]
+    columns += [ValueColumn("full", 1, unit="%"), ValueColumn("one more, ms·ops", 4)]
+    known = 0 if any(row[1] == row[1] for row in rows) else 1  # the loads of today
+    return ValueTable(
+        "Limits that cost most",
+        (ValueColumn("limit"), *columns[known:]),
+        tuple((row[0], *row[1 + known :]) for row in rows[:most]),
+    )
+
+
+def payers_table(document: Mapping[str, Any], most: int) -> ValueTable:
+    """Return the databases of a plan that pay most for sharing."""
+    paying = [one for one in document["plans"] if one["paid"] > _ROUNDING * document["value"]]
+    paid = sum(one["paid"] for one in document["plans"])
+    paying.sort(key=lambda one: -one["paid"])
+    columns = [ValueColumn("database"), ValueColumn("copies", 0)]
+    columns += [ValueColumn("share of it", 1, unit="%"), ValueColumn("mean ms", 2)]
+    columns += [ValueColumn("alone ms", 2), *map(ValueColumn, ("leader", "replicas"))]
+    rows = (
+        (one["database"], one["copies"], 100 * one["paid"] / paid, one["mean_ms"], one["alone_ms"],
+         str(one["leader"]), ", ".join(map(str, one["replicas"])))
+        for one in paying[:most]
+    )  # fmt: skip
+    return ValueTable("Databases that pay most for sharing", tuple(columns), tuple(rows))
 
 
 def fleet_about(document: Mapping[str, object]) -> dict[str, str]:

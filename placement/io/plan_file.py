@@ -278,7 +278,7 @@ def save_plan(
     if reference is not None and not reference.bundled:
         reference = dataclasses.replace(reference, source=_beside(path, reference.source))
     if isinstance(plan, QuorumPlan):
-        document = {"format": FORMAT, "version": 1, **quorum_plan_document(plan)}
+        document = quorum_plan_document(plan)
     else:
         document = plan_document(plan, reference=reference, embed=reference is None)
     for words in ("claim", "proof"):  # of the reader of the file, which proves nothing by itself
@@ -495,8 +495,10 @@ _CLAIMS = (
 
 
 def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
-    """Return the part of a plan file that is about a quorum store, JSON-ready."""
+    """Return the plan of a quorum store as one JSON-ready object."""
     return {
+        "format": FORMAT,
+        "version": 1,
         "kind": KIND,
         "status": plan.status.value,
         "termination": plan.termination.value,

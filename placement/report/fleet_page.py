@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.report.charts.html_tables import data_table, facts, percent, reasons, section
+from placement.evaluation.value_tables import ValueTable
+from placement.fleet.fleet_tables import limits_table, payers_table
+from placement.report.charts.html_tables import (
+    data_table,
+    facts,
+    percent,
+    reasons,
+    section,
+    value_table,
+)
 from placement.report.charts.markup import Markup, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 
@@ -31,14 +40,12 @@ def fleet_sections(document: FleetDocument) -> list[Markup]:
     content = document.content
     if content.get("status", "feasible") != "feasible":
         return [_no_plan(content)]
-    limits: Sequence[Mapping[str, Any]] = content.get("limits", ())
-    plans: Sequence[Mapping[str, Any]] = content.get("plans", ())
-    found = [_answer(content, plans)]
-    if limits:
+    found = [_answer(content, content.get("plans", ()))]
+    limits, payers = limits_table(content), payers_table(content, _SHOWN)
+    if limits.rows:
         found.append(_limits(limits))
-    paid = sum(float(one.get("paid") or 0.0) for one in plans)
-    if paid > 1e-12 * float(content["value"]):
-        found.append(_payers(plans, paid))
+    if payers.rows:
+        found.append(section("databases", payers.title, value_table(payers)))
     rounds = [float(one["bound"]) for one in content.get("rounds", ())]
     if len(rounds) > 1:
         found.append(_rounds(rounds, float(content["value"])))
@@ -103,80 +110,22 @@ def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> M
     )  # fmt: skip
 
 
-def _limits(limits: Sequence[Mapping[str, Any]]) -> Markup:
-    def number(row: Mapping[str, Any], column: str) -> float:
-        value = row.get(column)
-        return float(value) if isinstance(value, (int, float)) else math.nan
-
-    def full(row: Mapping[str, Any], column: str) -> float:
-        limit = number(row, "limit")
-        return 100 * number(row, column) / limit if limit > 0 else math.nan
-
-    def worth(row: Mapping[str, Any]) -> float:
-        return number(row, "price") * number(row, "limit")
-
-    ranked = sorted(limits, key=lambda row: (-worth(row), -(full(row, "load") or 0.0)))
-    shown = ranked[:_SHOWN]
-    points = [
-        Dots(
-            str(row["name"]),
-            tuple(
-                (full(row, column), role, series)
-                for column, role, series in (("today", "naive", "today"), ("load", "plan", "plan"))
-                if math.isfinite(full(row, column))
-            ),
-        )
-        for row in shown
-    ]
-    valued = [row for row in ranked if number(row, "price") > 0][:_SHOWN]
+def _limits(limits: ValueTable) -> Markup:
+    shown: list[Dots] = []
+    worth: list[str] = []
+    for name, *values in limits.rows:
+        *today, load, limit, _, price = map(float, values)
+        drawn = [*((v, "naive", "today") for v in today), (load, "plan", "plan")]
+        points = [(100 * v / limit, role, series) for v, role, series in drawn if limit and v == v]
+        shown.append(Dots(str(name), tuple(points)))
+        if price > 0:
+            worth.append(f"{name}: one more is worth {price:,.4g} ms·operations")
     return section(
         "limits",
         "Shared limits",
-        dots(points, caption="Load of the limits that cost most, in % of the limit", unit="%"),
-        reasons(
-            "What more capacity is worth",
-            [
-                f"{row['name']}: one more is worth {number(row, 'price'):,.4g} ms·operations"
-                for row in valued
-            ],
-        ),
-        data_table(
-            "All limits, the most expensive first",
-            [
-                {
-                    "Limit": str(row["name"]),
-                    "Load today": number(row, "today"),
-                    "Load of the plan": number(row, "load"),
-                    "Limit value": number(row, "limit"),
-                    "Full, %": full(row, "load"),
-                    "Worth of one more unit, ms·operations": number(row, "price"),
-                }
-                for row in ranked
-            ],
-        ),
-    )
-
-
-def _payers(plans: Sequence[Mapping[str, Any]], paid: float) -> Markup:
-    ranked = sorted(plans, key=lambda one: -float(one.get("paid") or 0.0))
-    return section(
-        "databases",
-        "Databases that pay most for sharing",
-        data_table(
-            f"The {min(_SHOWN, len(ranked))} that pay most",
-            [
-                {
-                    "Database": str(one["database"]),
-                    "Copies": int(one["copies"]),
-                    "Share of all that is paid, %": 100 * float(one.get("paid") or 0.0) / paid,
-                    "Mean latency, ms": float(one["mean_ms"]),
-                    "Alone, ms": float(one["alone_ms"]),
-                    "Leader": str(one["leader"]),
-                    "Replicas": ", ".join(map(str, one["replicas"])),
-                }
-                for one in ranked[:_SHOWN]
-            ],
-        ),
+        dots(shown[:_SHOWN], caption=f"{limits.title}: their load in % of the limit", unit="%"),
+        reasons("What more capacity is worth", worth[:_SHOWN]),
+        value_table(limits),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +132,8 @@ def run(args: argparse.Namespace) -> int:
         return _none(found, args)
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
-    frame = fleet_frame(found)
-    _show(args, fleet, fleet_document(found), frame, _text(found, frame), frame)
+    frame, document = fleet_frame(found), fleet_document(found)
+    _show(args, fleet, document, frame, _text(found, document), frame)
     return exits.FOUND
 
 
@@ -336,16 +336,13 @@ def _kept_free(fleet: FleetProblem) -> str:
     return f", {100 * headroom:.3g} % of each left free" if headroom else ""
 
 
-def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
+def _text(plan: FleetPlan, document: Mapping[str, Any]) -> str:
     """Return the answer, the fullest limits, and the databases that pay most for sharing."""
-    import numpy as np
-
+    from placement.fleet.fleet_tables import limits_table, payers_table
     from placement.support.status import Termination
-    from placement.text import number_text, table
+    from placement.text import number_text, values_text
     from placement.text.text_tables import facts, section
 
-    paying = frame[frame["paid"] > _ROUNDING * plan.value]
-    dearest = paying.sort_values("paid", ascending=False, kind="stable").head(_SHOWN)
     shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
     answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
     if plan.gap <= _ROUNDING:
@@ -364,46 +361,7 @@ def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
                              f"{shared:.2f} % above each database alone"),
         ]
     )  # fmt: skip
-    rows = plan.rows
-    full = plan.load / np.where(rows.capacity > 0, rows.capacity, 1.0)
-    prices = plan.prices if plan.prices is not None else plan.load * 0
-    fullest = sorted(
-        range(len(rows.names)), key=lambda row: (-prices[row] * rows.capacity[row], -full[row])
-    )
-    limits = table(
-        ["limit", "load", "of", "full", "worth of one more"],
-        [
-            [
-                rows.names[row],
-                f"{plan.load[row]:,.6g}",
-                f"{rows.capacity[row]:,.6g}",
-                f"{100 * full[row]:.1f} %",
-                f"{prices[row]:,.4g} ms·ops",
-            ]
-            for row in fullest[:_SHOWN]
-        ],
-        right=(1, 2, 3, 4),
-        indent="  ",
-    )
-    databases = table(
-        ["database", "share of it", "mean ms", "alone ms", "leader"],
-        [
-            [
-                str(one["database"]),
-                f"{100 * one['paid'] / (plan.value - plan.value_alone):.1f} %",
-                number_text(one["mean_ms"], 2),
-                number_text(one["alone_ms"], 2),
-                str(one["leader"]),
-            ]
-            for one in dearest.to_dict("records")
-        ],
-        right=(1, 2, 3),
-        indent="  ",
-    )
+    tables = [limits_table(document, _SHOWN), payers_table(document, _SHOWN)]
     return "\n\n".join(
-        [
-            head,
-            *([section("Limits that cost most", limits)] if rows.names else []),
-            *([] if dearest.empty else [section("Databases that pay most for sharing", databases)]),
-        ]
+        [head, *(section(one.title, values_text(one)) for one in tables if one.rows)]
     )

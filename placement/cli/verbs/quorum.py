@@ -110,10 +110,11 @@ def run(args: argparse.Namespace) -> int:
         written = f"Nothing was written to {args.output}"
         if plan.configuration is not None:
             written = f"Written to {save_plan(plan, args.output, force=args.force)}"
+    from placement.io.plan_file import quorum_plan_document
     from placement.text.plans import quorum_plan_text
 
     said = f"\n\n{written}" if written else ""
-    show_result(args, lambda: _document(plan), lambda: quorum_plan_text(plan) + said)
+    show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan) + said)
     return exit_code_of([plan.status])
 
 
@@ -185,39 +186,6 @@ def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
 
     show_result(args, document, text)
     return exits.FOUND
-
-
-def _document(plan: QuorumPlan) -> dict[str, object]:
-    from placement.io.formats.document import finite
-
-    document: dict[str, object] = {
-        "status": str(plan.status),
-        "termination": str(plan.termination),
-        "method": plan.method,
-        "seconds": plan.seconds,
-        "goal": plan.problem.goal.target.value,
-        "value_ms": finite(plan.value),
-        "bound_ms": finite(plan.bound),
-        "certificate_steps": None if plan.certificate is None else plan.certificate.steps,
-        "reasons": list(plan.reasons),
-    }
-    if plan.configuration is not None:
-        document |= {
-            "replicas": list(plan.replicas),
-            "n": len(plan.replicas),
-            "r": plan.read_quorum,
-            "w": plan.write_quorum,
-        }
-        document["mean_ms"] = plan.mean_latency
-        document["losses"] = [
-            {
-                "lost": list(effect.lost),
-                "read_ms": finite(effect.read_threshold),
-                "write_ms": finite(effect.write_threshold),
-            }
-            for effect in plan.losses
-        ]
-    return document
 
 
 # --- methods side by side ---------------------------------------------------------------------
