@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 78232,
+    "placement": 78134,
     "formulations": 34867,
     "heuristics": 5875,
     "benchmarks": 13292,
-    "tests": 50279,
+    "tests": 50276,
 }
 
 ROOMS = {
@@ -47,12 +47,12 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5759,
+    "placement/cli": 5685,
     "placement/contingency": 258,
     "placement/databases": 7023,
     "placement/datasets": 1050,
     "placement/evaluation": 4760,
-    "placement/explore": 2725,
+    "placement/explore": 2706,
     "placement/feasibility": 661,
     "placement/fleet": 1271,
     "placement/io": 9806,
@@ -63,7 +63,7 @@ ROOMS = {
     "placement/overtime": 6643,
     "placement/proof": 6333,
     "placement/quorumstore": 2190,
-    "placement/report": 3793,
+    "placement/report": 3742,
     "placement/support": 809,
     "placement/tail": 1968,
     "placement/testing": 1111,
@@ -86,7 +86,7 @@ ROOMS = {
     "tests/overtime": 3897,
     "tests/proof": 2510,
     "tests/protocols": 2341,
-    "tests/quorumstore": 2329,
+    "tests/quorumstore": 2328,
     "tests/report": 967,
     "tests/tail": 1044,
     "tests/workloads": 963,
