@@ -6,20 +6,6 @@ databases that must not meet at a site. :mod:`placement.fleet.fleet_plan` is the
 plans; ``formulations.fleet`` finds plans with a proven gap.
 """
 
-from placement.fleet.fleet_plan import FleetPlan, FleetSearch, NoFleetPlan, Placed, Shortage
-from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
-from placement.fleet.shared_rows import SharedRows
-from placement.fleet.synthetic_fleet import synthetic_fleet
+from placement.support.lazy import lazy_names
 
-__all__ = [
-    "FleetMember",
-    "FleetPlan",
-    "FleetProblem",
-    "FleetSearch",
-    "NoFleetPlan",
-    "Placed",
-    "SharedLimits",
-    "SharedRows",
-    "Shortage",
-    "synthetic_fleet",
-]
+__getattr__, __dir__ = lazy_names(__name__)

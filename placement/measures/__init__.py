@@ -1,24 +1,5 @@
 """Measures: one language for what is minimised and what is kept."""
 
-from placement.measures.measure import After, Limit, Measure, MeasureKind
-from placement.measures.text import (
-    mean,
-    percentile,
-    read_limit,
-    read_measure,
-    slowest_client,
-    within,
-)
+from placement.support.lazy import lazy_names
 
-__all__ = [
-    "After",
-    "Limit",
-    "Measure",
-    "MeasureKind",
-    "mean",
-    "percentile",
-    "read_limit",
-    "read_measure",
-    "slowest_client",
-    "within",
-]
+__getattr__, __dir__ = lazy_names(__name__)

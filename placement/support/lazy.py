@@ -1,30 +1,35 @@
 """Names of a package that are imported when they are first used.
 
 A package that passes on names of its modules costs what all of them cost. With
-:func:`lazy_names` it costs nothing until a name is asked for::
+:func:`lazy_names` it costs nothing until a name is asked for. Its stub ``__init__.pyi``, which type
+checkers and editors read, says once which names it has, a line each::
 
-    if TYPE_CHECKING:                      # for type checkers and editors
-        from package.module import name as name
+    from package.module import name as name
+    other_name = name
 
-    __getattr__, __dir__ = lazy_names(__name__, {"package.module": ("name",)})
+and its ``__init__.py`` has::
+
+    __getattr__, __dir__ = lazy_names(__name__)
 
 Modules of the package itself need not be listed: ``package.module`` is imported when it is first
-used, and ``dir(package)`` names it, unless `modules` says which of them are public.
+used, and ``dir(package)`` names it, unless `public` says which of them are public.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
+
+_IMPORT = re.compile(r"^from (\S+) import (\w+)( as \w+)?$", re.MULTILINE)
+_SAME = re.compile(r"^(\w+) = (\w+)$", re.MULTILINE)
 
 
 def lazy_names(
-    package: str,
-    homes: Mapping[str, Sequence[str]] | None = None,
-    modules: Mapping[str, str] | None = None,
-    public: Sequence[str] | None = None,
+    package: str, public: Sequence[str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
@@ -32,23 +37,22 @@ def lazy_names(
     ----------
     package
         The name of the package, ``__name__``.
-    homes
-        From each module to the names that it defines.
-    modules
-        From each further name to the module that it stands for, where that is no module of the
-        package.
     public
         Modules of the package that ``dir()`` names; None: all of them, and what they imported.
     """
-    values = {name: module for module, defined in (homes or {}).items() for name in defined}
-    aliases = modules or {}
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
+    text = stub.read_text(encoding="utf-8") if stub.exists() else ""
+    found = [one for one in _IMPORT.findall(text) if one[0] != package]
+    home = {name: (module, name) for module, name, _ in found}
+    homes = {name: home[name] for _, name, public_name in found if public_name}
+    homes |= {other: home[name] for other, name in _SAME.findall(text)}
 
     def get(name: str) -> object:
-        value: object
-        if name in values:
-            value = vars(importlib.import_module(values[name]))[name]
-        elif name in aliases:
-            value = importlib.import_module(aliases[name])
+        if name == "__all__" and homes:
+            return [*homes]
+        if name in homes:
+            module, own = homes[name]
+            value: object = getattr(importlib.import_module(module), own)
         else:
             value = _submodule(package, name)
         setattr(sys.modules[package], name, value)
@@ -60,10 +64,10 @@ def lazy_names(
         loaded = vars(sys.modules[package])
         if public is not None:
             special = [name for name in loaded if name.startswith("__")]
-            return sorted({*special, *values, *aliases, *public})
-        found = [module.name for module in iter_modules(loaded["__path__"])]
-        submodules = [name for name in found if not name.startswith("_")]
-        return sorted({*loaded, *values, *aliases, *submodules})
+            return sorted({*special, *homes, *public})
+        inside = [one.name for one in iter_modules(loaded["__path__"])]
+        submodules = [name for name in inside if not name.startswith("_")]
+        return sorted({*loaded, *homes, *submodules})
 
     return get, names
 

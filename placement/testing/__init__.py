@@ -20,28 +20,6 @@ reason; it may not answer it wrongly.
 limit or start.
 """
 
-from placement.testing.conformance import (
-    CHECKS,
-    ConformanceError,
-    check_method,
-    check_question,
-)
-from placement.testing.small_worlds import (
-    World,
-    every_configuration,
-    optimum,
-    random_instance,
-    worlds,
-)
+from placement.support.lazy import lazy_names
 
-__all__ = [
-    "CHECKS",
-    "ConformanceError",
-    "World",
-    "check_method",
-    "check_question",
-    "every_configuration",
-    "optimum",
-    "random_instance",
-    "worlds",
-]
+__getattr__, __dir__ = lazy_names(__name__)

@@ -12,56 +12,6 @@ leaseholder and the others to majorities without it.
 - what they see while leaders fail: :mod:`~placement.online.reads.elections`.
 """
 
-from placement.online.reads.linearizability import HistoryEntry, Violations, check
-from placement.online.reads.raft_cluster import (
-    RaftCluster,
-    ReadWorkload,
-    Visibility,
-    bottleneck,
-)
-from placement.online.reads.read_problem import (
-    Quorum,
-    ReadFigures,
-    ReadGoal,
-    ReadPlan,
-    ReadProblem,
-    ReadStrategy,
-    evaluate,
-    infeasible_by,
-    lower_bound,
-    subsets_of,
-)
-from placement.online.reads.read_simulator import (
-    Choose,
-    FromStrategy,
-    ReadRule,
-    ReadRun,
-    simulate,
-    uniforms,
-)
+from placement.support.lazy import lazy_names
 
-__all__ = [
-    "Choose",
-    "FromStrategy",
-    "HistoryEntry",
-    "Quorum",
-    "RaftCluster",
-    "ReadFigures",
-    "ReadGoal",
-    "ReadPlan",
-    "ReadProblem",
-    "ReadRule",
-    "ReadRun",
-    "ReadStrategy",
-    "ReadWorkload",
-    "Violations",
-    "Visibility",
-    "bottleneck",
-    "check",
-    "evaluate",
-    "infeasible_by",
-    "lower_bound",
-    "simulate",
-    "subsets_of",
-    "uniforms",
-]
+__getattr__, __dir__ = lazy_names(__name__)

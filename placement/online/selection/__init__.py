@@ -6,29 +6,6 @@ result of a run and the offline window; the policies and the compiled simulator 
 ``heuristics.online.selection``, optima in ``formulations.online.selection``.
 """
 
-from placement.online.selection.cluster import LoadGenerators, ServerCluster
-from placement.online.selection.offline_window import Ticks, Window, cut, serve_in_order
-from placement.online.selection.sample_path import ServerSamplePath, draw
-from placement.online.selection.selection_run import (
-    SelectionRun,
-    TimeLine,
-    busiest_load,
-    server_load,
-    time_line,
-)
+from placement.support.lazy import lazy_names
 
-__all__ = [
-    "LoadGenerators",
-    "SelectionRun",
-    "ServerCluster",
-    "ServerSamplePath",
-    "Ticks",
-    "TimeLine",
-    "Window",
-    "busiest_load",
-    "cut",
-    "draw",
-    "serve_in_order",
-    "server_load",
-    "time_line",
-]
+__getattr__, __dir__ = lazy_names(__name__)

@@ -1,0 +1,13 @@
+from placement.databases.deployment import Deployment as Deployment
+from placement.databases.deployment import Member as Member
+from placement.databases.deployment import OpenReplicas as OpenReplicas
+from placement.databases.deployment import SiteReplicas as SiteReplicas
+from placement.databases.findings import Finding as Finding
+from placement.databases.localities import Localities as Localities
+from placement.databases.localities import Locality as Locality
+from placement.databases.system import DatabaseSystem as DatabaseSystem
+from placement.databases.system import Reading as Reading
+from placement.databases.system import Request as Request
+from placement.databases.system import Script as Script
+from placement.databases.system import available as available
+from placement.databases.system import load_system as load_system

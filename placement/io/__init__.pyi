@@ -1,0 +1,10 @@
+from placement.io.assemble_instance import assemble as assemble
+from placement.io.assemble_instance import read_counts as read_counts
+from placement.io.feeds.rtt_tables import read_rtt as read_rtt
+from placement.io.instance_folder import load_instance as load_instance
+from placement.io.instance_folder import save_instance as save_instance
+from placement.io.plan_file import load_any_plan as load_any_plan
+from placement.io.plan_file import load_plan as load_plan
+from placement.io.plan_file import plan_document as plan_document
+from placement.io.plan_file import save_plan as save_plan
+from placement.io.rtt_table import RttTable as RttTable

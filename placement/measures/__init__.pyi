@@ -1,0 +1,10 @@
+from placement.measures.measure import After as After
+from placement.measures.measure import Limit as Limit
+from placement.measures.measure import Measure as Measure
+from placement.measures.measure import MeasureKind as MeasureKind
+from placement.measures.text import mean as mean
+from placement.measures.text import percentile as percentile
+from placement.measures.text import read_limit as read_limit
+from placement.measures.text import read_measure as read_measure
+from placement.measures.text import slowest_client as slowest_client
+from placement.measures.text import within as within

@@ -1,0 +1,10 @@
+from placement.methods.options import Options as Options
+from placement.methods.options import Progress as Progress
+from placement.methods.options import Setting as Setting
+from placement.methods.registry import Method as Method
+from placement.methods.registry import available as available
+from placement.methods.registry import explained as explained
+from placement.methods.registry import load_method as load_method
+from placement.methods.registry import run as run
+from placement.methods.registry import solve as solve
+from placement.methods.registry import up_to_tier as up_to_tier

@@ -1,0 +1,9 @@
+from placement.online.dynamic.replication_problem import Evaluation as Evaluation
+from placement.online.dynamic.replication_problem import Geography as Geography
+from placement.online.dynamic.replication_problem import ReplicationPlan as ReplicationPlan
+from placement.online.dynamic.replication_problem import ReplicationProblem as ReplicationProblem
+from placement.online.dynamic.replication_problem import clustered_sites as clustered_sites
+from placement.online.dynamic.replication_problem import evaluate as evaluate
+from placement.online.dynamic.replication_problem import six_sites as six_sites
+from placement.online.dynamic.store_demand import HotSetWorld as HotSetWorld
+from placement.online.dynamic.store_demand import hot_set_world as hot_set_world

@@ -1,0 +1,9 @@
+from placement.testing.conformance import CHECKS as CHECKS
+from placement.testing.conformance import ConformanceError as ConformanceError
+from placement.testing.conformance import check_method as check_method
+from placement.testing.conformance import check_question as check_question
+from placement.testing.small_worlds import World as World
+from placement.testing.small_worlds import every_configuration as every_configuration
+from placement.testing.small_worlds import optimum as optimum
+from placement.testing.small_worlds import random_instance as random_instance
+from placement.testing.small_worlds import worlds as worlds

@@ -1,0 +1,14 @@
+from placement.text.plans import MOST_FAILURES as MOST_FAILURES
+from placement.text.plans import failures_table as failures_table
+from placement.text.plans import instance_text as instance_text
+from placement.text.plans import plan_text as plan_text
+from placement.text.plans import values_text as values_text
+from placement.text.text_tables import clip as clip
+from placement.text.text_tables import display_width as display_width
+from placement.text.text_tables import escape as escape
+from placement.text.text_tables import number_text as number_text
+from placement.text.text_tables import page_width as page_width
+from placement.text.text_tables import spreadsheet_text as spreadsheet_text
+from placement.text.text_tables import table as table
+from placement.text.text_tables import use_page_width as use_page_width
+from placement.text.text_tables import wrap as wrap
