@@ -2,81 +2,34 @@
 
 Every reader of tables asks this module what a name says: the header of a column, the corner of a
 square table, the heading of a page, a label of Prometheus. Nothing is concluded from the place of a
-column. A word that is not here makes a name unknown, and the reader asks the user.
+column. The words are in ``vocabulary.csv``. Any other word makes a name unknown, and the reader
+asks the user.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from placement.errors import refused
 
 UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
 """Unit -> milliseconds."""
 
-_TIME_UNITS = {
-    "ms": "ms msec msecs millis milli millisec millisecond milliseconds",
-    "s": "s sec secs second seconds",
-    "us": "us µs usec usecs micros microsec microsecond microseconds",
-    "ns": "ns nsec nsecs nanos nanosec nanosecond nanoseconds",
+with (Path(__file__).parent / "vocabulary.csv").open(encoding="utf-8", newline="") as _file:
+    _ROWS = [(row["kind"], row["meaning"], row["words"].split()) for row in csv.DictReader(_file)]
+_KNOWN = {
+    word: (kind, meaning) for kind, meaning, words in _ROWS if kind != "demand" for word in words
 }
-_QUANTITIES = {
-    "rtt": "rtt rtts latency latencies ping pings pingtime delay roundtrip round trip",
-    "distance": "distance distances dist km kms kilometer kilometers kilometre kilometres mile "
-    "miles mi meter meters metre metres nmi length geodesic",
-    "bandwidth": "bandwidth throughput bitrate goodput capacity bw mbit gbit kbit mbits gbits "
-    "kbits bps kbps mbps gbps",
-    "data volume": "byte bytes kb mb gb tb kib mib gib size volume transferred transfer egress",
-    "loss": "loss lost losses drop drops dropped plr",
-    "share": "% pct percent percentage ratio fraction share probability utilization utilisation",
-    "jitter": "jitter jttr javg jmax jint pdv ipdv variation",
-    "standard deviation": "stddev std stdev sd mdev deviation variance var mad iqr sem ci err "
-    "error sigma stderr",
-    "number of hops": "hop hops ttl",
-    "price": "price prices pricing cost costs usd eur gbp jpy $ € £ ¥ fee fees charge dollar "
-    "dollars cent cents",
-    "count": "count counts sample samples n num number sent received rcv rcvd xmt snt transmitted "
-    "packets probes retransmits retr weight frequency requests req calls population users "
-    "nodes servers",
-    "coordinate": "latitude longitude lat lon lng coordinate coordinates geo geohash",
-    "availability": "availability uptime success successes sla",
-    "score": "score rank ranking mos grade rating quality",
-    "AS number": "asn",
-    "load": "cpu load memory temperature",
-    "time to first byte": "ttfb",
-    "latency of a service": "dns tls ssl handshake timeout http https query read write commit disk "
-    "db sql app request response api statement transaction replication service rpc",
-    "clock offset": "offset clock skew ntp lag staleness",
-    "change": "change delta diff difference trend",
-    "time in another unit": "cs ds centisecond centiseconds decisecond deciseconds tick ticks "
-    "jiffies cycle cycles minutes hours",
-}
-_AGGREGATES = {
-    "mean": "mean avg average averages averaged",
-    "median": "median medians typical p50",
-    "min": "min minimum best lowest fastest",
-    "max": "max maximum worst wrst highest slowest peak",
-    "last": "last latest current",
-}
-_ENDS = {
-    "src": "src source sources from origin start sender senders sending vantage agent probe client "
-    "clients local caller observer",
-    "dst": "dst dst dest destination destinations target targets to end receiver receivers "
-    "receiving peer remote endpoint endpoints server",
-}
-_PLACES = (
-    "region regions site sites dc datacenter data center centre zone az host hostname name city "
-    "location node id code ip address addr cloud provider country colo pop metro place area "
-    "continent gateway office rack row room hall building pod cell cluster feed level domain"
-)
-_NEUTRAL = (
-    "time value values result results measured measurement of in the per between network tcp icmp "
-    "tcpping inter intra cross monthly daily hourly weekly all"
-)
-_WHEN = "timestamp date datetime when hour day week month year interval ts window minute bucket"
+"""Word -> kind and meaning; a word of several kinds has that of the last one."""
+
+DEMAND_ROLES = {role: tuple(words) for kind, role, words in _ROWS if kind == "demand"}
+"""Role -> names of columns of a table of demand."""
+
 _INDEX = {"a": "src", "b": "dst", "1": "src", "2": "dst", "x": "src", "y": "dst", "i": "src"}
 _INDEX |= {"j": "dst"}
 
@@ -98,20 +51,6 @@ _CAMEL = re.compile(r"(?<=[a-zµ])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+|[%$€£¥]")
 _LONGEST = 200
 _CARRIERS = {"tcp", "udp", "icmp", "net", "network"}
-
-_KNOWN: dict[str, tuple[str, str]] = {}
-"""Word -> kind and meaning; a word of several kinds has that of the last one."""
-for _kind, _table in (
-    ("quantity", _QUANTITIES),
-    ("aggregate", _AGGREGATES),
-    ("end", _ENDS),
-    ("neutral", {"": _NEUTRAL}),
-    ("when", {"": _WHEN}),
-    ("place", {"": _PLACES}),
-    ("unit", _TIME_UNITS),
-):
-    for _meaning, _words in _table.items():
-        _KNOWN |= dict.fromkeys(_words.split(), (_kind, _meaning))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,27 +233,6 @@ def coordinate_columns(names: Iterable[str]) -> dict[str, str]:
 
 
 # --- roles of columns ------------------------------------------------------------------------
-
-_CLIENT = (
-    "client region site zone dc datacenter data_center location gateway_region client_region "
-    "source src from origin"
-)
-_OPERATION = (
-    "operation op operation_type op_type type kind statement statement_type query_type query "
-    "method grpc_method command stmt stmt_type cmd verb"
-)
-_COUNT = (
-    "count counts calls n total operations ops requests queries executions num value rate "
-    "ops_per_s qps rps"
-)
-DEMAND_ROLES: Mapping[str, tuple[str, ...]] = {
-    "client": tuple(_CLIENT.split()),
-    "operation": tuple(_OPERATION.split()),
-    "count": tuple(_COUNT.split()),
-    "interval": ("interval", "time", "timestamp", "ts", "hour", "minute", "bucket", "date"),
-    "database": ("database",),
-}
-"""Role -> names of columns of a table of demand."""
 
 
 def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, option: str) -> None:
