@@ -344,15 +344,15 @@ def _load_step(options: argparse.Namespace) -> Iterator[Row]:
             outcome = run(path, policy)
             _require_warm(joins, outcome)
             line = time_line(outcome, BIN_MS)
-            before = (line.start >= WARM_MS) & (line.start < joins)
-            after = (line.start >= joins) & (line.start + 2 * BIN_MS < outcome.end_ms)
+            before = (line.index >= WARM_MS) & (line.index < joins)
+            after = (line.index >= joins) & (line.index + 2 * BIN_MS < outcome.end_ms)
             row = _row(outcome, seed=seed, joins_ms=joins)
-            row["p99 before"] = float(np.nanmedian(line.p99[before]))
-            row["p99 after"] = float(np.nanmedian(line.p99[after]))
-            row["worst bin after"] = float(np.nanmax(line.p99[after]))
+            row["p99 before"] = float(np.nanmedian(line["p99"][before]))
+            row["p99 after"] = float(np.nanmedian(line["p99"][after]))
+            row["worst bin after"] = float(np.nanmax(line["p99"][after]))
             if seed == 1:
-                row["median"] = [round(value, 2) for value in line.median.tolist()]
-                row["p99 line"] = [round(value, 2) for value in line.p99.tolist()]
+                row["median"] = [round(value, 2) for value in line["median"].tolist()]
+                row["p99 line"] = [round(value, 2) for value in line["p99"].tolist()]
             yield row
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.online.selection.sample_path import ServerSamplePath
 from placement.online.simulation import Latencies, summarise
 from placement.support.checks import BoolArray, FloatArray, IntArray, instance_of, number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,42 +108,19 @@ def busiest_load(run: SelectionRun, bin_ms: float = 100.0) -> IntArray:
     return np.asarray(load[:, int(load.sum(axis=0).argmax())])
 
 
-@dataclass(frozen=True, eq=False)
-class TimeLine:
-    """Latency of the reads over time, by the time at which they were issued; shape (bins,) each.
+def time_line(run: SelectionRun, bin_ms: float = 100.0) -> pd.DataFrame:
+    """Return the latency of the reads over time, a row for each bin of the times of their issue.
 
-    Attributes
-    ----------
-    start
-        Beginning of each bin, ms.
-    count
-        Reads.
-    median, p99
-        Latency in ms; NaN without reads.
+    The index is the beginning of the bin in ms. Columns: ``reads``, their ``median`` and ``p99``
+    latency in ms, NaN without reads.
     """
+    import pandas as pd
 
-    start: FloatArray
-    count: IntArray
-    median: FloatArray
-    p99: FloatArray
-
-
-def time_line(run: SelectionRun, bin_ms: float = 100.0) -> TimeLine:
-    """Return the time line of a run; O(n log n)."""
     instance_of(run, SelectionRun, "run", "a SelectionRun")
     number(bin_ms, "bin_ms", above=True)
     reads = ~run.update
     place = np.floor(run.issued[reads] / bin_ms).astype(np.intp)
-    order = np.argsort(place, kind="stable")
-    latency, place = run.latency[reads][order], place[order]
-    bins = int(place[-1]) + 1 if len(place) else 0
-    borders = np.searchsorted(place, np.arange(bins + 1))
-    parts = [latency[a:b] for a, b in pairwise(borders.tolist())]
-
-    def percentile(share: float) -> FloatArray:
-        found = [np.percentile(part, share) if len(part) else np.nan for part in parts]
-        return np.array(found, dtype=np.float64)
-
-    return TimeLine(
-        np.arange(bins, dtype=np.float64) * bin_ms, np.diff(borders), percentile(50), percentile(99)
-    )
+    parts = pd.Series(run.latency[reads]).groupby(place)
+    found = {"reads": parts.size(), "median": parts.median(), "p99": parts.quantile(0.99)}
+    line = pd.DataFrame(found).reindex(range(place.max(initial=-1) + 1)).fillna({"reads": 0})
+    return line.set_axis(line.index * bin_ms)

@@ -119,8 +119,8 @@ def test_what_every_outcome_with_inputs_of_its_own_obeys(sample, policy):
     load = server_load(outcome, 10.0)
     assert load.sum() == (~outcome.update & (outcome.start < 10.0 * len(load))).sum()
     line = time_line(outcome, 10.0)
-    assert line.count.sum() == (~outcome.update).sum()
-    assert (line.median <= line.p99).sum() == (line.count > 0).sum()
+    assert line["reads"].sum() == (~outcome.update).sum()
+    assert (line["median"] <= line["p99"]).sum() == (line["reads"] > 0).sum()
     if alone.all() and not outcome.hedged:
         replay(sample, outcome)
     if cluster.closed:
