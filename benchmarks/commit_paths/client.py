@@ -5,7 +5,8 @@
 It runs with a Python that has the client library of the system alone. Questions are
 
 - ``{"op": "write", "at": HOST, "count": 20}``: latencies in ms of so many operations, one after the
-  other, after two that do not count;
+  other, after two that do not count; ``pause``: ms between them; ``once`` in place of ``count``:
+  the answer of one operation with this number;
 - ``{"fresh": 10, "write": HOST, "near": HOST}``: ms from the acknowledgement of a write until the
   near server shows it, of so many writes;
 - ``{"until": 30, "hosts": [HOST, …]}``: ms until a write succeeds at one of the hosts;
@@ -23,186 +24,148 @@ import json
 import socket
 import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 Operations = Mapping[str, Callable[[int], Any]]
-KEY = f"k{sys.argv[2]}"
+NUMBER = int(sys.argv[2])
+KEY = f"k{NUMBER}"
 socket.setdefaulttimeout(10)
 
 
-class Wire:
-    """A connection that sends bytes and reads lines."""
+def posting(host: str, port: int) -> Callable[..., bytes]:
+    """Return what a server answers to (path, fields of JSON); RuntimeError when it refuses."""
+    wire = http.client.HTTPConnection(host, port)
 
-    def __init__(self, host: str, port: int) -> None:
-        self.socket = socket.create_connection((host, port), socket.getdefaulttimeout())
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = self.socket.makefile("rb")
-
-    def ask(self, text: str) -> bytes:
-        """Send text, and return the line that answers."""
-        self.socket.sendall(text.encode())
-        line = self.file.readline()
-        if not line:
-            raise ConnectionError("closed")
-        return line
-
-
-def library(host: str) -> Operations:
-    """Operations of a program of this study around a library, a word and a number in a line."""
-    wire = Wire(host, 7000)
-
-    def run(name: str) -> Callable[[int], int]:
-        def ask(number: int) -> int:
-            said = wire.ask(f"{name} {KEY} {number}\n").split()
-            if said[0] != b"ok":
-                raise RuntimeError(said)
-            return int(said[1])
-
-        return ask
-
-    names = ("write", "barrier", "leader", "verified", "lease", "stale")
-    return {name: run(name) for name in names}
-
-
-def redis(host: str) -> Operations:
-    """SET, with WAIT in the same packet."""
-    wire = Wire(host, 6379)
-
-    def write(wait: int) -> Callable[[int], None]:
-        def run(number: int) -> None:
-            said = wire.ask(f"SET {KEY} {number}\r\n" + (f"WAIT {wait} 0\r\n" if wait else ""))
-            if said != b"+OK\r\n":
-                raise RuntimeError(said)
-            if wait and int(wire.file.readline()[1:]) < wait:
-                raise RuntimeError("too few replicas")
-
-        return run
-
-    def read(_: int) -> int:
-        if int(wire.ask(f"GET {KEY}\r\n")[1:]) < 0:
-            return -1
-        return int(wire.file.readline())
-
-    writes = {"write": write(1), "write-all": write(2), "write-none": write(0)}
-    return {**writes, "read": read, "stale": read}
-
-
-def postgresql(host: str) -> Operations:
-    """A statement is an operation, committed by itself."""
-    import psycopg
-
-    wire = psycopg.connect(host=host, user="postgres", dbname="postgres", autocommit=True)
-    key = int(KEY[1:])
-    level = ""
-
-    def write(wanted: str) -> Callable[[int], None]:
-        def run(number: int) -> None:
-            nonlocal level
-            if level != wanted:
-                wire.execute(f"SET synchronous_commit = {wanted}")
-                level = wanted
-            wire.execute(f"UPDATE t SET x = {number} WHERE key = {key}")
-
-        return run
-
-    def read(_: int) -> int:
-        row = wire.execute(f"SELECT x FROM t WHERE key = {key}").fetchone()
-        return row[0] if row else -1
-
-    def setup(_: int) -> int:
-        wire.execute("SET synchronous_commit = local")
-        wire.execute("CREATE TABLE IF NOT EXISTS t (key int PRIMARY KEY, x bigint)")
-        wire.execute(
-            "INSERT INTO t SELECT k, 0 FROM generate_series(0, 9) k ON CONFLICT DO NOTHING"
-        )
-        asks = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('quorum', 'sync')"
-        if wire.execute(asks).fetchone()[0] < 2:
-            raise RuntimeError("standbys are missing")
-        return 0
-
-    levels = {"write": "on", "remote_write": "remote_write", "remote_apply": "remote_apply",
-              "local": "local"}  # fmt: skip
-    return {**{key: write(level) for key, level in levels.items()},
-            "read": read, "stale": read, "leader": setup}  # fmt: skip
-
-
-def etcd(host: str) -> Operations:
-    """The JSON form of the API, which the server has itself."""
-    wire = http.client.HTTPConnection(host, 2379)
-    key = base64.b64encode(KEY.encode()).decode()
-
-    def ask(path: str, **fields: object) -> Any:
-        wire.request("POST", f"/v3/{path}", json.dumps(fields))
+    def once(path: str, fields: object) -> bytes:
+        wire.request("POST", path, json.dumps(fields))
         answer = wire.getresponse()
-        said = json.loads(answer.read())
+        said = answer.read()
         if answer.status != 200:
             raise RuntimeError(said)
         return said
 
-    def read(**fields: object) -> Callable[[int], int]:
-        def run(_: int) -> int:
-            rows = ask("kv/range", key=key, **fields).get("kvs")
-            return int(base64.b64decode(rows[0]["value"])) if rows else -1
+    def ask(path: str, **fields: object) -> bytes:
+        try:
+            return once(path, fields)
+        except ConnectionError:  # a server closes what was idle for long
+            wire.close()
+            return once(path, fields)
 
-        return run
+    return ask
 
-    def write(number: int) -> None:
-        ask("kv/put", key=key, value=base64.b64encode(str(number).encode()).decode())
+
+def library(host: str) -> Operations:
+    """Operations of a program of this study around a library; it answers by numbers."""
+    ask = posting(host, 7000)
+
+    def run(name: str, number: int) -> int:
+        return int(ask(f"/{name}/{number}"))
+
+    names = ("write", "barrier", "leader", "verified", "lease", "stale")
+    return {name: partial(run, name) for name in names}
+
+
+def redis(host: str) -> Operations:
+    """SET, with WAIT in the same packet."""
+    from redis import Redis
+
+    wire = Redis(host)
+
+    def write(wait: int, number: int) -> None:
+        both = wire.pipeline(transaction=False).set(KEY, number)
+        if both.execute_command("WAIT", wait, 0).execute()[1] < wait:
+            raise RuntimeError("too few replicas")
+
+    def read(_: int) -> int:
+        return int(wire.get(KEY) or -1)
+
+    waits = {"write": 1, "write-all": 2, "write-none": 0}
+    writes = {name: partial(write, wait) for name, wait in waits.items()}
+    return {**writes, "read": read, "stale": read}
+
+
+def postgresql(host: str) -> Operations:
+    """A statement is an operation, committed by itself; a connection per level."""
+    import psycopg
+
+    def connected(level: str) -> Any:
+        return psycopg.connect(host=host, user="postgres", dbname="postgres", autocommit=True,
+                               options=f"-c synchronous_commit={level}")  # fmt: skip
+
+    wires = {level: connected(level) for level in ("on", "remote_write", "remote_apply", "local")}
+    local = wires["local"]
+
+    def write(level: str, number: int) -> None:
+        wires[level].execute(f"INSERT INTO t VALUES ({NUMBER}, {number}) "
+                             f"ON CONFLICT (key) DO UPDATE SET x = {number}")  # fmt: skip
+
+    def read(_: int) -> int:
+        row = local.execute(f"SELECT x FROM t WHERE key = {NUMBER}").fetchone()
+        return row[0] if row else -1
 
     def leader(_: int) -> int:
-        leads = ask("maintenance/status")["leader"]
-        members = ask("cluster/member/list")["members"]
+        local.execute("CREATE TABLE IF NOT EXISTS t (key int PRIMARY KEY, x bigint)")
+        asked = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('quorum', 'sync')"
+        if local.execute(asked).fetchone()[0] < 2:
+            raise RuntimeError("standbys are missing")
+        return 0
+
+    writes = {level: partial(write, level) for level in wires}
+    return {**writes, "write": writes["on"], "read": read, "stale": read, "leader": leader}
+
+
+def etcd(host: str) -> Operations:
+    """The JSON form of the API, which the server has itself."""
+    ask = posting(host, 2379)
+    key = base64.b64encode(KEY.encode()).decode()
+
+    def write(number: int) -> None:
+        ask("/v3/kv/put", key=key, value=base64.b64encode(str(number).encode()).decode())
+
+    def read(serializable: bool, _: int) -> int:
+        rows = json.loads(ask("/v3/kv/range", key=key, serializable=serializable)).get("kvs")
+        return int(base64.b64decode(rows[0]["value"])) if rows else -1
+
+    def leader(_: int) -> int:
+        leads = json.loads(ask("/v3/maintenance/status"))["leader"]
+        members = json.loads(ask("/v3/cluster/member/list"))["members"]
         return next(int(one["name"][1:]) for one in members if one["ID"] == leads)
 
-    found = {"write": write, "read": read(), "stale": read(serializable=True)}
-    return {**found, "leader": leader}
+    reads = {"read": partial(read, False), "stale": partial(read, True)}
+    return {**reads, "write": write, "leader": leader}
 
 
 def nats(host: str) -> Operations:
-    """The protocol of NATS itself: a request is a message with a subject for the answer."""
-    wire = Wire(host, 4222)
-    inbox, numbers = f"_INBOX.{uuid.uuid4().hex}", itertools.count()
-    wire.file.readline()
-    wire.socket.sendall(f'CONNECT {{"verbose":false}}\r\nSUB {inbox}.* 1\r\n'.encode())
+    """Messages of a stream, each acknowledged by itself."""
+    import asyncio
 
-    def request(subject: str, data: str = "") -> str:
-        mine = f"{inbox}.{next(numbers)}"
-        wire.socket.sendall(f"PUB {subject} {mine} {len(data)}\r\n{data}\r\n".encode())
-        while True:
-            words = wire.file.readline().decode().split()
-            if words[0] == "PING":
-                wire.socket.sendall(b"PONG\r\n")
-            elif words[0] in ("MSG", "HMSG"):
-                body = wire.file.read(int(words[-1]) + 2)[int(words[-2]) * (words[0] == "HMSG") :]
-                if words[1] == mine:
-                    return body.decode().strip()
-            elif words[0] != "INFO":
-                raise RuntimeError(words)
+    import nats as client
+    from nats.js.errors import NotFoundError
+
+    run = asyncio.new_event_loop().run_until_complete
+    stream = run(client.connect(f"nats://{host}")).jetstream(timeout=socket.getdefaulttimeout())
+    subject = f"s.{KEY}"
 
     def write(number: int) -> None:
-        said = json.loads(request(f"s.{KEY}", str(number)))
-        if "error" in said:
-            raise RuntimeError(said)
+        run(stream.publish(subject, str(number).encode()))
 
-    def read(_: int) -> int:
-        said = json.loads(request("$JS.API.STREAM.MSG.GET.S", f'{{"last_by_subj":"s.{KEY}"}}'))
-        return int(base64.b64decode(said["message"]["data"])) if "message" in said else -1
-
-    def stale(_: int) -> int:
-        said = request(f"$JS.API.DIRECT.GET.S.s.{KEY}")
-        return int(said) if said.isdigit() else -1
+    def read(direct: bool, _: int) -> int:
+        with contextlib.suppress(NotFoundError):
+            return int(run(stream.get_last_msg("S", subject, direct)).data)
+        return -1
 
     def leader(_: int) -> int:
-        said = json.loads(request("$JS.API.STREAM.INFO.S"))
-        if "error" in said:
-            settings = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "allow_direct": True,
-                        "max_msgs_per_subject": 1}  # fmt: skip
-            said = json.loads(request("$JS.API.STREAM.CREATE.S", json.dumps(settings)))
-        return int(said["cluster"]["leader"][1:])
+        try:
+            found = run(stream.stream_info("S"))
+        except NotFoundError:
+            found = run(stream.add_stream(name="S", subjects=["s.>"], num_replicas=3,
+                                          allow_direct=True, max_msgs_per_subject=1))  # fmt: skip
+        return int(found.cluster.leader[1:])
 
-    return {"write": write, "read": read, "stale": stale, "leader": leader}
+    reads = {"read": partial(read, False), "stale": partial(read, True)}
+    return {**reads, "write": write, "leader": leader}
 
 
 def zookeeper(host: str) -> Operations:
@@ -225,23 +188,15 @@ def rabbitmq(host: str) -> Operations:
     """A confirmed message to a quorum queue."""
     import pika
 
-    login = pika.PlainCredentials("guest", "guest")
-    settings = pika.ConnectionParameters(host, credentials=login, heartbeat=0)
-    channel = pika.BlockingConnection(settings).channel()
+    channel = pika.BlockingConnection(pika.ConnectionParameters(host, heartbeat=0)).channel()
     channel.confirm_delivery()
     lasting = pika.BasicProperties(delivery_mode=2)
-
-    def write(number: int) -> None:
-        channel.basic_publish("", "q", str(number).encode(), lasting)
-
-    def read(_: int) -> int:
-        found, _, body = channel.basic_get("q", auto_ack=True)
-        return int(body) if found else -1
-
-    def declare(_: int) -> None:
-        channel.queue_declare("q", durable=True, arguments={"x-queue-type": "quorum"})
-
-    return {"write": write, "read": read, "declare": declare}
+    quorum = {"x-queue-type": "quorum"}
+    return {
+        "write": lambda number: channel.basic_publish("", "q", str(number).encode(), lasting),
+        "read": lambda _: channel.basic_get("q", auto_ack=True),
+        "declare": lambda _: channel.queue_declare("q", durable=True, arguments=quorum),
+    }
 
 
 def kafka(host: str) -> Operations:
@@ -249,24 +204,17 @@ def kafka(host: str) -> Operations:
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     servers = {"bootstrap.servers": f"{host}:9092", "socket.nagle.disable": True}
-
-    producers: dict[str, Producer] = {}
-
-    def write(acks: str) -> Callable[[int], None]:
-        producer = producers.setdefault(acks, Producer({**servers, "acks": acks, "linger.ms": 0}))
-
-        def run(number: int) -> None:
-            failed: list[object] = []
-            producer.produce(
-                "t", str(number), partition=0, on_delivery=lambda e, _: failed.append(e)
-            )
-            producer.flush(20)
-            if failed != [None]:
-                raise RuntimeError(failed)
-
-        return run
-
+    producers = {acks: Producer({**servers, "acks": acks, "linger.ms": 0}) for acks in ("all", "1")}
     reader = Consumer({**servers, "group.id": KEY, "enable.auto.commit": False})
+
+    def write(acks: str, number: int) -> None:
+        failed: list[object] = []
+        producers[acks].produce(
+            "t", str(number), partition=0, on_delivery=lambda error, _: failed.append(error)
+        )
+        producers[acks].flush(20)
+        if failed != [None]:
+            raise RuntimeError(failed)
 
     def read(_: int) -> int:
         return int(reader.get_watermark_offsets(TopicPartition("t", 0), timeout=20)[1])
@@ -277,7 +225,7 @@ def kafka(host: str) -> Operations:
             raise RuntimeError("copies are missing")
         return int(part.leader) - 1
 
-    writes = {"write": write("all"), "leader-write": write("1")}
+    writes = {"write": partial(write, "all"), "leader-write": partial(write, "1")}
     return {**writes, "last-offset": read, "leader": leader}
 
 
@@ -296,34 +244,30 @@ def cassandra(host: str) -> Operations:
                       connect_timeout=20)  # fmt: skip
     session = cluster.connect()
 
-    def run(cql: str, level: int, serial: int | None = None) -> Callable[[int], int]:
-        def ask(number: int) -> int:
-            text = cql.format(number=number, key=int(KEY[1:]), drawn=number % 27)
-            asked = SimpleStatement(text, consistency_level=level, serial_consistency_level=serial)
-            rows = list(session.execute(asked))
-            return int(rows[0][0]) if rows else -1
-
-        return ask
+    def run(cql: str, level: int, number: int) -> int:
+        text = cql.format(number=number, key=NUMBER, drawn=number % 27)
+        rows = list(session.execute(SimpleStatement(text, consistency_level=level)))
+        return int(rows[0][0]) if rows else -1
 
     put = "INSERT INTO live.t (k, v) VALUES ({key}, {number})"
     light = "UPDATE live.t SET v = {number} WHERE k = {drawn} IF EXISTS"
     get, draw = (f"SELECT v FROM live.t WHERE k = {{{key}}}" for key in ("key", "drawn"))
     return {
-        "write": run(put, Level.QUORUM),
-        "each-quorum": run(put, Level.EACH_QUORUM),
-        "light": run(light, Level.QUORUM, Level.SERIAL),
-        "serial-read": run(draw, Level.SERIAL),
-        "read": run(draw, Level.QUORUM),
-        "stale": run(get, Level.ONE),
+        "write": partial(run, put, Level.QUORUM),
+        "each-quorum": partial(run, put, Level.EACH_QUORUM),
+        "light": partial(run, light, Level.QUORUM),
+        "serial-read": partial(run, draw, Level.SERIAL),
+        "read": partial(run, draw, Level.QUORUM),
+        "stale": partial(run, get, Level.ONE),
     }
 
 
 def hazelcast(host: str) -> Operations:
     """A number that the consensus of the members keeps."""
-    import hazelcast as library
+    import hazelcast as client
 
-    client = library.HazelcastClient(cluster_members=[f"{host}:5701"], smart_routing=False)
-    number = client.cp_subsystem.get_atomic_long(KEY).blocking()
+    group = client.HazelcastClient(cluster_members=[f"{host}:5701"], smart_routing=False)
+    number = group.cp_subsystem.get_atomic_long(KEY).blocking()
     return {"write": number.set, "read": lambda _: number.get()}
 
 
@@ -404,4 +348,4 @@ for line in sys.stdin:
     except Exception as error:
         said = {"error": f"{type(error).__name__}: {error}"}
         CONNECTED.clear()  # a connection may be at any point of an answer
-    print(json.dumps(said), flush=True)
+    print(json.dumps(said, default=str), flush=True)

@@ -34,8 +34,6 @@ class Layout:
         RTT in ms of servers, the leader first, shape (n, n), and of clients to them, shape (c, n).
     disks
         ms that each server's disk adds to a flush.
-    sites
-        Where the servers are, for the tables.
     pause
         ms between two operations of a client: flushes that follow a write do not meet the next one.
     """
@@ -45,7 +43,6 @@ class Layout:
     between: Any
     clients: Any
     disks: tuple[float, ...]
-    sites: tuple[str, ...] = ()
     pause: int = 0
 
 
@@ -74,10 +71,10 @@ def layouts(servers: int) -> list[Layout]:
         clients = world.client_rtt[np.ix_(columns, rows)]
         part = "test" if turn else "fit"
         name = f"cloud {turn}" if turn else "fitted"
-        whole = Layout(part, name, (between + between.T) / 2, clients, (0,) * servers, sites)
+        whole = Layout(part, name, (between + between.T) / 2, clients, (0,) * servers)
         found.append(whole)
         if turn == 1:
             slow = (25,) * servers
             name += ", disks 25"
-            found.append(Layout(part, name, whole.between, clients, slow, sites, 200))
+            found.append(Layout(part, name, whole.between, clients, slow, 200))
     return found

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import grouped, markdown_table, mean, pick
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, read_rows, save_rows
 from placement import Instance, Operation, Problem
@@ -61,38 +61,38 @@ def predicted(rows: Sequence[SystemRow], layout: Layout) -> dict[tuple[int, str]
     }  # fmt: skip
 
 
-def _laid(system: str, entry: Mapping[str, Any], part: str) -> list[tuple[SystemRow, Row, float]]:
-    """Return (row of the model, measured row, predicted ms) of a part with disks alike."""
-    rows = {row.operation: row for row in system_rows() if row.system == system}
+def compared(document: Mapping[str, Any], part: str) -> list[Row]:
+    """Return every case of a part with disks alike: the measured row, the model's, and its ms."""
     found = []
-    for layout in layouts(entry["servers"]):
-        if layout.part == part and len(set(layout.disks)) == 1:
-            model = predicted(list(rows.values()), layout)
-            found += [
-                (rows[one["operation"]], one, model[one["client"], one["operation"]])
-                for one in entry["rows"]
-                if one["part"] == part and one["layout"] == layout.name
-                and one["operation"] in rows
-            ]  # fmt: skip
+    for system, entry in document.items():
+        rows = {row.operation: row for row in system_rows() if row.system == system}
+        for layout in layouts(entry["servers"]):
+            if layout.part == part and len(set(layout.disks)) == 1:
+                model = predicted(list(rows.values()), layout)
+                mine = pick(entry["rows"], part=part, layout=layout.name)
+                for row in (row for row in mine if row["operation"] in rows):
+                    ms = model[row["client"], row["operation"]]
+                    good = abs(row["measured"] - ms) <= max(2.0, 0.05 * row["measured"])
+                    more = {"model": rows[row["operation"]], "predicted": ms, "good": good}
+                    found.append({**row, **more})
     return found
 
 
 def fitted_constants(document: Mapping[str, Any]) -> dict[tuple[str, str], float]:
-    """Return the ms of the software by (system, operation): medians of the fitted layout."""
-    found = {}
-    for system, entry in document.items():
-        fitted = _laid(system, entry, "fit")
-        for row in dict.fromkeys(one for one, _, _ in fitted):
-            rest = [m["measured"] - ms + row.path.constant for one, m, ms in fitted if one is row]
-            found[system, row.operation] = max(0.0, float(np.median(rest)))
-        for row in (one for one, _, _ in fitted if _drawn(one)):
-            found[system, row.operation] = min(ms for (of, _), ms in found.items() if of == system)
+    """Return the ms of the software by (system, operation): medians of the fitted layout.
+
+    Where all depends on whom servers draw, a mean of few draws fits none: the least of the system.
+    """
+    found, drawn = {}, []
+    for rows in grouped(compared(document, "fit"), "system", "operation"):
+        key, path = (rows[0]["system"], rows[0]["operation"]), rows[0]["model"].path
+        rest = [row["measured"] - row["predicted"] + path.constant for row in rows]
+        found[key] = max(0.0, float(np.median(rest)))
+        if path.waits and all(wait.startswith("0.") for wait in path.waits):
+            drawn.append(key)
+    for key in drawn:
+        found[key] = min(ms for (system, _), ms in found.items() if system == key[0])
     return found
-
-
-def _drawn(row: SystemRow) -> bool:
-    """Return whether all depends on whom servers draw: a mean of few draws fits no constant."""
-    return bool(row.path.waits) and all(wait.startswith("0.") for wait in row.path.waits)
 
 
 def fit(document: Mapping[str, Any]) -> None:
@@ -106,26 +106,12 @@ def fit(document: Mapping[str, Any]) -> None:
     save_rows(TABLE, rows)
 
 
-def cases(document: Mapping[str, Any]) -> list[Row]:
-    """Return every case that was not fitted: system, operation, layout, predicted, measured."""
-    return [
-        {**{key: m[key] for key in ("operation", "layout", "client", "measured")},
-         "system": system, "predicted": round(ms, 2),
-         "good": abs(m["measured"] - ms) <= max(2.0, 0.05 * m["measured"])}
-        for system, entry in document.items() for _, m, ms in _laid(system, entry, "test")
-    ]  # fmt: skip
-
-
 def discordant(rows: Iterable[Row]) -> tuple[int, int]:
     """Return how many pairs of layouts differ by more than 3 %, and how many are in other order."""
-    means: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        if "disks" not in row["layout"]:
-            means.setdefault(row["layout"], []).append((row["predicted"], row["measured"]))
+    plain = grouped((row for row in rows if "disks" not in row["layout"]), "layout")
+    means = [(mean(mine, "predicted"), mean(mine, "measured")) for mine in plain]
     pairs = wrong = 0
-    for (a, x), (b, y) in itertools.combinations(
-        (np.mean(values, axis=0) for values in means.values()), 2
-    ):
+    for (a, x), (b, y) in itertools.combinations(means, 2):
         if abs(x - y) > 0.03 * min(x, y):
             pairs += 1
             wrong += (a - b) * (x - y) <= 0
@@ -151,39 +137,34 @@ def _words(path: Path) -> dict[tuple[str, str], str]:
 def report(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the tables of the page by name."""
     guessed, known = _words(GUESSES), _words(TABLE)
-    rows = cases(document)
+    rows = compared(document, "test")
     terms, errors, rest = [], [], []
     every = [one.name for one in layouts(VOTERS) if one.part == "probe"]
     probes = [every[0], *every[-2:]]
-    for system, entry in document.items():
-        mine = [row for row in rows if row["system"] == system]
-        for row in (one for one in system_rows() if one.system == system):
-            found = {(m["layout"], m["client"]): m["measured"] for m in entry["rows"]
-                     if m["part"] == "probe" and m["operation"] == row.operation}  # fmt: skip
-            path = known[system, row.operation]
-            guess = guessed.get((system, row.operation), "not guessed")
-            terms.append((
-                f"{system} {entry['version'].partition('-')[0]}", row.operation, guess,
-                "as guessed" if path == guess else path,
-                *(f"{found[name, 1]:.0f}" if (name, 1) in found else "" for name in probes),
+    for row in (row for name in document for row in system_rows() if row.system == name):
+        key, entry = (row.system, row.operation), document[row.system]
+        found = {m["layout"]: f"{m['measured']:.0f}" for m in
+                 pick(entry["rows"], part="probe", operation=row.operation, client=1)}  # fmt: skip
+        guess = guessed.get(key, "not guessed")
+        path = "as guessed" if known[key] == guess else known[key]
+        version = f"{row.system} {entry['version'].partition('-')[0]}"
+        terms.append((version, row.operation, guess, path, *(found.get(p, "") for p in probes)))
+        tests = pick(rows, system=row.system, operation=row.operation)
+        if tests:
+            off = np.array([m["measured"] - m["predicted"] for m in tests])
+            errors.append((
+                *key, f"{row.path.constant:.1f}", f"{np.mean(abs(off)):.1f}",
+                f"{off[np.argmax(abs(off))]:+.1f}", f"{sum(m['good'] for m in tests)}",
             ))  # fmt: skip
-            tests = [m for m in mine if m["operation"] == row.operation]
-            if tests:
-                off = np.array([m["measured"] - m["predicted"] for m in tests])
-                errors.append((
-                    system, row.operation, f"{row.path.constant:.1f}", f"{np.mean(abs(off)):.1f}",
-                    f"{off[np.argmax(abs(off))]:+.1f}", f"{sum(m['good'] for m in tests)}",
-                ))  # fmt: skip
-        stale = [m for m in entry["rows"] if m["part"] == "staleness"]
-        lost = [m for m in entry["rows"] if m["part"] == "loss"]
+    for name, entry in document.items():
+        stale, lost = (pick(entry["rows"], part=part) for part in ("staleness", "loss"))
         rest.append((
-            system,
+            name,
             ", ".join(f"{m['measured']:.0f} (worst {m['high']:.0f})" for m in stale) or "–",
             ", ".join(f"{m['measured'] / 1000:.1f} s" for m in lost) or "–",
         ))  # fmt: skip
     good = sum(row["good"] for row in rows)
-    share = f"{good} ({100 * good / max(1, len(rows)):.0f} %)"
-    errors.append(("all", "", "", "", "", share))
+    errors.append(("all", "", "", "", "", f"{good} ({100 * good / max(1, len(rows)):.0f} %)"))
     return {
         "terms": markdown_table(
             ("system", "operation", "guess (flushes)", "measured", *probes), terms),

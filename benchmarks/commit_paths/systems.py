@@ -1,11 +1,6 @@
-"""Systems, each as the servers that a study measures: data of ``systems.toml``, and how they start.
+"""Systems, each as the servers that a study measures: data of ``systems.toml``.
 
-A system starts its servers at nodes of an emulated network, voters first, and knows which one
-leads. Texts of a server have its values in them: ``$i`` and ``$number``, its place from 0 and from
-1; ``$rank``, falling from 9; ``$host``, its address, and ``$first``, that of the first server;
-``$hosts``, all addresses with commas between; ``$voters``, how many vote; ``$data``, its folder,
-and ``$start``, the folder of the first server; ``$program`` and ``$folder``, what is run and where
-it lies.
+A system starts its servers at nodes of an emulated network, voters first, and knows who leads.
 """
 
 from __future__ import annotations
@@ -13,11 +8,11 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.commit_paths.layouts import VOTERS
 from benchmarks.live.cassandra.cluster import CassandraCluster, cassandra_programs
@@ -29,45 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["SYSTEMS", "System"]
 
 HERE = Path(__file__).parent
-Ask = Callable[..., Any]
-"""(server, operation, number) -> answer of one operation, asked by a client near the server."""
 
 
 @dataclass(frozen=True)
 class System:
-    """Servers of a system at nodes ``0``, ``1``, …; three of them vote, `learners` follow.
+    """Servers of a system at nodes ``0``, ``1``, …; ``systems.toml`` says what the attributes mean.
 
-    Attributes
-    ----------
-    name, package, requirements
-        What users call it, where it comes from, and the packages of its client.
-    made, installed
-        How it is had: a folder with what it is built from; or the name of an installed program, and
-        a pattern of its path.
-    version_in, version_words
-        Pattern of the version: in the file of the folder that pins it; or in the path of the
-        program and in what the program says to the words.
-    client
-        Its function in ``client.py``; empty: as the system.
-    elects
-        Whether a server takes over when the leader is lost, without any help.
-    pause
-        ms between writes on measured RTTs.
-    files, prepare, command, environment
-        Texts of a server: files of its folder, a command before all servers start, and the server.
-    values, follower, learner
-        More values of a server, and others for all but the first, and for learners.
-    joined
-        Value -> text for each server, and what stands between them.
-    port
-        Port at which a server answers before the next one is started; 0: all start at once.
-    account
-        Whether it refuses to run as root.
-    ready
-        Operation that the first server answers once it leads; empty: the operation ``leader`` tells
-        who leads.
-    leader_log
-        Pattern in the log of the server that leads.
+    Three of them vote, `learners` follow.
     """
 
     name: str
@@ -102,20 +65,17 @@ class System:
     def program(self) -> Path:
         """Return what is run; UnsupportedError, with the package, where it is not installed."""
         if self.made:
-            return built(HERE / self.made)
+            return built((HERE / self.made).parent)
         return installed(self.package, *self.installed)
 
     def version(self) -> str:
         """Return the version; UnsupportedError as `program`."""
         text = str(self.program())
         if self.made:
-            text = "".join(
-                file.read_text() for file in (HERE / self.made).iterdir() if file.suffix in _PINS
-            )
+            text = (HERE / self.made).read_text()
         elif self.version_words:
-            asked = subprocess.run([text, *self.version_words], capture_output=True, text=True,
-                                   check=False)  # fmt: skip
-            text += asked.stdout
+            asked = [text, *self.version_words]
+            text = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
         found = re.search(self.version_in, text)
         return found[1] if found else "unknown"
 
@@ -172,9 +132,6 @@ class System:
             (said,) = (i for i, text in enumerate(logs) if re.search(self.leader_log, text))
             return int(said)
         return 0 if self.ready else int(said)
-
-
-_PINS = (".mod", ".toml", ".xml")
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -31,6 +31,7 @@ from benchmarks.harness.result_files import (
     save_json,
     save_text,
 )
+from placement.errors import UnsupportedError
 
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; bad input, or a file that cannot be written; `diff` found something worse,
@@ -176,6 +177,8 @@ class Experiments(Study):
         What is printed of all rows of a run at its end.
     series
         Files that the parts write too.
+    facts
+        What is kept of a part beside the machine, where parts are kept apart.
     """
 
     name: str
@@ -191,6 +194,7 @@ class Experiments(Study):
     good: Callable[[Mapping[str, Any]], bool] = lambda _row: True
     summary: Callable[[Sequence[Mapping[str, Any]]], str] | None = None
     series: Sequence[str] = ()
+    facts: Callable[[str], Mapping[str, object]] = lambda _part: {}
 
     @property
     def path(self) -> Path:
@@ -210,8 +214,9 @@ class Experiments(Study):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the study."""
         every = list(self.parts)
-        parser.add_argument("--only", nargs="+", choices=every, default=every, metavar="PART",
-                            help=f"parts to run: {', '.join(every)}")  # fmt: skip
+        also = [f"--{self.group}"] if self.columns else []
+        parser.add_argument("--only", *also, nargs="+", choices=every, default=every, dest="only",
+                            metavar="PART", help=f"parts to run: {', '.join(every)}")  # fmt: skip
         for name, default in self.options.items():
             parser.add_argument(
                 f"--{name}", type=type(default), default=default, help=f"default {default!r}"
@@ -225,7 +230,10 @@ class Experiments(Study):
         add_folder(parser, "results", RESULTS)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Run the parts asked for; return the exit code. Ctrl-C keeps the rows so far."""
+        """Run the parts asked for; return the exit code. Ctrl-C keeps the rows so far.
+
+        What this machine cannot run is told, and the other parts go on.
+        """
         began, found = time.process_time(), list[Mapping[str, Any]]()
         options.kept = {}
         if self.key and options.resume:
@@ -233,17 +241,23 @@ class Experiments(Study):
             options.kept = {tuple(row[name] for name in self.key): row for row in old}
         run: dict[str, object] = {name: vars(options)[name] for name in self.options}
         run["machine"] = machine.describe(self.packages)
+        missing = False
         for part in options.only:
             rows: list[Mapping[str, Any]] = []
-            for row in self.parts[part](options):
-                rows.append({self.group: part, **row} if self.columns else row)
-                self._keep(part, rows, run, options.results, time.process_time() - began)
-                print(f"\r{part}: {len(rows)} rows", end="", file=sys.stderr, flush=True)
+            try:
+                about = {**run, **self.facts(part)}
+                for row in self.parts[part](options):
+                    rows.append({self.group: part, **row} if self.columns else row)
+                    self._keep(part, rows, about, options.results, time.process_time() - began)
+                    print(f"\r{part}: {len(rows)} rows", end="", file=sys.stderr, flush=True)
+            except UnsupportedError as error:
+                print(f"{part}: not measured: {error}", end="", file=sys.stderr)
+                missing = True
             print(file=sys.stderr)
             found += rows
         if self.summary is not None:
             print(self.summary(found))
-        return int(not all(map(self.good, found)))
+        return int(missing or not all(map(self.good, found)))
 
     def _keep(
         self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, cpu: float

@@ -80,11 +80,11 @@ def c_program(source: Path) -> Path:
 
 
 _SOURCES = {
-    "go.mod": ("go.mod", "go.sum", "main.go"),
-    "Cargo.toml": ("Cargo.toml", "main.rs"),
+    "go.mod": ("go.mod", "go.sum", "*.go"),
+    "Cargo.toml": ("Cargo.toml", "*.rs"),
     "pom.xml": ("pom.xml",),
 }
-"""File that says how a folder is built -> files that it is built from."""
+"""File that says how a folder is built -> patterns of the files that it is built from."""
 
 
 def built(folder: Path, *options: str) -> Path:
@@ -111,7 +111,8 @@ def built(folder: Path, *options: str) -> Path:
 
     if kind == "pom.xml" and shutil.which("java") is None:
         raise UnsupportedError("no java on the path")
-    sources = b"".join((folder / name).read_bytes() for name in _SOURCES[kind])
+    files = [file for pattern in _SOURCES[kind] for file in sorted(folder.glob(pattern))]
+    sources = b"".join(file.read_bytes() for file in files)
     target = _cached(folder.name, sources, make)
     inside = {"go.mod": "", "Cargo.toml": f"release/{folder.name}", "pom.xml": "*"}
     return target / inside[kind]

@@ -22,7 +22,6 @@ from benchmarks.__main__ import _study, main
 from benchmarks.commit_paths import study, systems
 from benchmarks.commit_paths.layouts import layouts
 from benchmarks.commit_paths.report import read_results as read_measured
-from benchmarks.commit_paths.study import Bench
 from benchmarks.exact import speed
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import tables_of, with_tables
@@ -34,7 +33,7 @@ from benchmarks.harness.result_files import (
     save_csv,
     save_json,
 )
-from benchmarks.harness.study import MODULES, load_study, summary
+from benchmarks.harness.study import INTERRUPTED, MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3 import by_demand, concentrated, gains, kept, summary_11
@@ -201,40 +200,44 @@ def test_every_group_of_questions_was_measured() -> None:
 def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
     monkeypatch, tmp_path
 ):
-    begun, version, row = [], "1", Bench.row
-    system = SimpleNamespace(name="fake", package="p", servers=3, version=lambda: version)
-    fake = SimpleNamespace(system=system)
+    begun, version = [], "1"
+    system = SimpleNamespace(servers=3, package="p", version=lambda: version)
+    operations = [SimpleNamespace(system="redis")]
 
     def measured(layout, count, part=""):
+        assert count == 5
         begun.append(part or layout.name)
-        yield row(fake, layout, "write", 0, count, 1.0, 1.0, 1.0, part=part)
-        if len(begun) == 3:
-            raise KeyboardInterrupt
+        for client in range(3):
+            row = {"part": part or layout.part, "layout": layout.name, "operation": "write"}
+            yield {**row, "client": client, **dict.fromkeys(("measured", "low", "high", "n"), 1)}
+            if len(begun) == 3:
+                raise KeyboardInterrupt
 
-    bench = SimpleNamespace(measured=measured, others=lambda one: measured(one, 1, "loss"))
-    monkeypatch.setattr(study, "SYSTEMS", {"fake": system})
-    monkeypatch.setattr(study, "Bench", lambda _: nullcontext(bench))
+    bench = SimpleNamespace(measured=measured, others=lambda one: measured(one, 5, "loss"))
+    monkeypatch.setattr(study, "SYSTEMS", {"redis": system})
+    monkeypatch.setattr(study, "running", lambda _: nullcontext(bench))
+    monkeypatch.setattr(study, "system_rows", lambda: operations)
 
-    def run():
-        return study.STUDY.run(
-            SimpleNamespace(fit=False, system=["fake"], quick=False, again=False, results=tmp_path)
-        )
+    def run(*more):
+        words = ["run", "commit_paths", "--system", "redis", "--count", "5", "--results"]
+        return main([*words, str(tmp_path), *more])
 
-    every = [one.name for one in layouts(3)]
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    assert [one["layout"] for one in read_measured(tmp_path)["fake"]["rows"]] == every[:2]
+    def kept():
+        return [row["layout"] for row in read_measured(tmp_path)["redis"]["rows"]]
+
+    every = [one.name for one in layouts(3) for _ in range(3)]
+    assert run() == INTERRUPTED
+    assert kept() == every[:7]
     assert run() == 0
-    assert begun == [*every[:3], *every[2:], "loss"]
-    found = read_measured(tmp_path)["fake"]["rows"]
-    assert [one["layout"] for one in found] == [*every, every[0]]
-    monkeypatch.setattr(study, "save_rows", Mock(side_effect=KeyboardInterrupt))
-    monkeypatch.setattr(study, "Bench", Mock(side_effect=[nullcontext(bench)]))
+    assert begun == [*every[:9:3], *every[6::3], "loss"]
+    assert sorted(kept()) == sorted([*every, *every[:3]])
+    monkeypatch.setattr(study, "running", Mock(side_effect=[nullcontext(bench)]))
     assert run() == 0  # nothing is left to measure: no server starts
     version = "2"  # its name is not given to the rows of the older one
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    assert read_measured(tmp_path)["fake"]["version"] == "1"
+    del begun[:]
+    assert run("--layout", every[0]) == 0
+    assert kept() == every[:3]
+    assert read_measured(tmp_path)["redis"]["version"] == "2"
 
 
 @pytest.mark.parametrize("name", ["redis", "postgresql", "rabbitmq"])

@@ -1,260 +1,130 @@
-// A server around openraft, so that a client can measure it from elsewhere.
-//
-//	rust openraft NUMBER ADDRESS,ADDRESS,… VOTERS FOLDER
-//
-// It listens at port 7000 of its address for lines "OPERATION KEY NUMBER", answered by "ok VALUE" or
-// "error …", and at port 7001 for lines of JSON from the others. An entry is on the disk once the file
-// is flushed, which the store tells by the callback, so that openraft may do other things meanwhile.
+//! A server around openraft, so that a client can measure it from elsewhere.
+//!
+//!     rust NUMBER ADDRESS,ADDRESS,… FOLDER
+//!
+//! It answers clients as the servers of `go/main.go` do, and the others at the same port. Log and
+//! state are openraft's own store in memory. What is logged is in a file too, which is flushed.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::{Debug, Display};
-use std::fs::File;
+use std::fmt::Debug;
 use std::io::{Cursor, Write};
 use std::ops::RangeBounds;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::{fs::File, sync::Arc};
 
-use openraft::error::{RPCError, RaftError, Unreachable};
-use openraft::network::{RPCOption, RaftNetwork, RaftNetworkFactory};
-use openraft::raft::{
-    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
-    VoteRequest, VoteResponse,
-};
-use openraft::storage::{LogFlushed, LogState, RaftLogStorage, RaftStateMachine, Snapshot};
-use openraft::{
-    BasicNode, Config, Entry, EntryPayload, LogId, OptionalSend, RaftLogReader,
-    RaftSnapshotBuilder, SnapshotMeta, SnapshotPolicy, StorageError, StoredMembership, Vote,
-};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use axum::extract::{Path, State};
+use axum::routing::post;
+use axum::{serve::ListenerExt, Json, Router};
+use openraft::{error::*, network::*, raft::*, storage::*, *};
+use openraft_memstore::{ClientRequest, ClientResponse, MemStore, TypeConfig as Types};
+use serde::{de::DeserializeOwned, Serialize};
 
-openraft::declare_raft_types!(Types: D = String, R = u64);
-type Raft = openraft::Raft<Types>;
 type Stored<T> = Result<T, StorageError<u64>>;
-type Sent<T, E = openraft::error::Infallible> = Result<T, RPCError<u64, BasicNode, RaftError<u64, E>>>;
+type Sent<T, E = Infallible> = Result<T, RPCError<u64, (), RaftError<u64, E>>>;
 
-// --- the log, in memory and in a file --------------------------------------------------------------
+struct Flushed(Arc<MemStore>, Arc<File>);
 
-#[derive(Clone)]
-struct Log {
-    entries: Arc<Mutex<BTreeMap<u64, Entry<Types>>>>,
-    vote: Option<Vote<u64>>,
-    file: Arc<File>,
-}
-
-impl RaftLogReader<Types> for Log {
+impl RaftLogReader<Types> for Flushed {
     async fn try_get_log_entries<R>(&mut self, range: R) -> Stored<Vec<Entry<Types>>>
     where
         R: RangeBounds<u64> + Clone + Debug + OptionalSend,
     {
-        Ok(self.entries.lock().unwrap().range(range).map(|(_, entry)| entry.clone()).collect())
+        self.0.try_get_log_entries(range).await
     }
 }
 
-impl RaftLogStorage<Types> for Log {
-    type LogReader = Log;
+impl RaftStorage<Types> for Flushed {
+    type LogReader = Arc<MemStore>;
+    type SnapshotBuilder = Arc<MemStore>;
 
-    async fn get_log_state(&mut self) -> Stored<LogState<Types>> {
-        let last = self.entries.lock().unwrap().values().last().map(|entry| entry.log_id);
-        Ok(LogState { last_purged_log_id: None, last_log_id: last })
-    }
-    async fn get_log_reader(&mut self) -> Log {
-        self.clone()
-    }
     async fn save_vote(&mut self, vote: &Vote<u64>) -> Stored<()> {
-        self.vote = Some(*vote);
-        let _ = self.file.sync_data();
-        Ok(())
+        let _ = self.1.sync_data();
+        self.0.save_vote(vote).await
     }
-    async fn read_vote(&mut self) -> Stored<Option<Vote<u64>>> {
-        Ok(self.vote)
-    }
-    async fn append<I>(&mut self, entries: I, flushed: LogFlushed<Types>) -> Stored<()>
+    async fn append_to_log<I>(&mut self, entries: I) -> Stored<()>
     where
         I: IntoIterator<Item = Entry<Types>> + OptionalSend,
-        I::IntoIter: OptionalSend,
     {
-        for entry in entries {
-            let _ = writeln!(&*self.file, "{}", serde_json::to_string(&entry).unwrap());
-            self.entries.lock().unwrap().insert(entry.log_id.index, entry);
-        }
-        let file = self.file.clone();
-        tokio::task::spawn_blocking(move || flushed.log_io_completed(file.sync_data()));
-        Ok(())
+        let (entries, file) = (Vec::from_iter(entries), self.1.clone());
+        let _ = writeln!(&*file, "{}", serde_json::to_string(&entries).unwrap());
+        let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
+        self.0.append_to_log(entries).await
     }
-    async fn truncate(&mut self, from: LogId<u64>) -> Stored<()> {
-        self.entries.lock().unwrap().split_off(&from.index);
-        Ok(())
-    }
-    async fn purge(&mut self, _: LogId<u64>) -> Stored<()> {
-        Ok(())
-    }
+    delegate::delegate! { to self.0 {
+        async fn read_vote(&mut self) -> Stored<Option<Vote<u64>>>;
+        async fn get_log_state(&mut self) -> Stored<LogState<Types>>;
+        async fn get_log_reader(&mut self) -> Arc<MemStore>;
+        async fn delete_conflict_logs_since(&mut self, from: LogId<u64>) -> Stored<()>;
+        async fn purge_logs_upto(&mut self, to: LogId<u64>) -> Stored<()>;
+        async fn last_applied_state(
+            &mut self,
+        ) -> Stored<(Option<LogId<u64>>, StoredMembership<u64, ()>)>;
+        async fn apply_to_state_machine(
+            &mut self, entries: &[Entry<Types>],
+        ) -> Stored<Vec<ClientResponse>>;
+        async fn get_snapshot_builder(&mut self) -> Arc<MemStore>;
+        async fn begin_receiving_snapshot(&mut self) -> Stored<Box<Cursor<Vec<u8>>>>;
+        async fn install_snapshot(
+            &mut self, of: &SnapshotMeta<u64, ()>, snapshot: Box<Cursor<Vec<u8>>>,
+        ) -> Stored<()>;
+        async fn get_current_snapshot(&mut self) -> Stored<Option<Snapshot<Types>>>;
+    } }
 }
 
-// --- the state: a number for each key; no snapshot is ever made ------------------------------------
+/// What asks another server, the addresses of all, and the number of the other.
+struct Peer(reqwest::Client, Vec<String>, usize);
 
-#[derive(Clone, Default)]
-struct State {
-    value: Arc<Mutex<HashMap<String, u64>>>,
-    applied: Option<LogId<u64>>,
-    members: StoredMembership<u64, BasicNode>,
-}
-
-impl RaftSnapshotBuilder<Types> for State {
-    async fn build_snapshot(&mut self) -> Stored<Snapshot<Types>> {
-        unimplemented!()
-    }
-}
-
-impl RaftStateMachine<Types> for State {
-    type SnapshotBuilder = State;
-
-    async fn applied_state(
-        &mut self,
-    ) -> Stored<(Option<LogId<u64>>, StoredMembership<u64, BasicNode>)> {
-        Ok((self.applied, self.members.clone()))
-    }
-    async fn apply<I>(&mut self, entries: I) -> Stored<Vec<u64>>
-    where
-        I: IntoIterator<Item = Entry<Types>> + OptionalSend,
-        I::IntoIter: OptionalSend,
-    {
-        let mut answers = Vec::new();
-        for entry in entries {
-            self.applied = Some(entry.log_id);
-            match entry.payload {
-                EntryPayload::Normal(line) => {
-                    let (key, number) = line.split_once(' ').unwrap();
-                    self.value.lock().unwrap().insert(key.into(), number.parse().unwrap());
-                }
-                EntryPayload::Membership(members) => {
-                    self.members = StoredMembership::new(Some(entry.log_id), members)
-                }
-                EntryPayload::Blank => {}
-            }
-            answers.push(0);
-        }
-        Ok(answers)
-    }
-    async fn get_snapshot_builder(&mut self) -> State {
-        self.clone()
-    }
-    async fn begin_receiving_snapshot(&mut self) -> Stored<Box<Cursor<Vec<u8>>>> {
-        unimplemented!()
-    }
-    async fn install_snapshot(
-        &mut self,
-        _: &SnapshotMeta<u64, BasicNode>,
-        _: Box<Cursor<Vec<u8>>>,
-    ) -> Stored<()> {
-        unimplemented!()
-    }
-    async fn get_current_snapshot(&mut self) -> Stored<Option<Snapshot<Types>>> {
-        Ok(None)
-    }
-}
-
-// --- messages: a connection carries one at a time, and is used again -------------------------------
-
-#[derive(Serialize, Deserialize)]
-enum Message {
-    Append(AppendEntriesRequest<Types>),
-    Vote(VoteRequest<u64>),
-}
-
-type Idle = Arc<Mutex<Vec<BufReader<TcpStream>>>>;
-
-#[derive(Clone, Default)]
-struct Network(Arc<Mutex<HashMap<String, Idle>>>);
-
-struct Peer(String, Idle);
-
-impl Peer {
-    async fn ask<T: DeserializeOwned>(&self, message: Message) -> std::io::Result<T> {
-        let idle = self.1.lock().unwrap().pop();
-        let mut wire = match idle {
-            Some(wire) => wire,
-            None => BufReader::new(TcpStream::connect(&self.0).await?),
-        };
-        wire.get_ref().set_nodelay(true)?;
-        wire.write_all(format!("{}\n", serde_json::to_string(&message)?).as_bytes()).await?;
-        let mut line = String::new();
-        wire.read_line(&mut line).await?;
-        self.1.lock().unwrap().push(wire);
-        Ok(serde_json::from_str(&line)?)
-    }
-}
-
-impl RaftNetworkFactory<Types> for Network {
+impl RaftNetworkFactory<Types> for Peer {
     type Network = Peer;
 
-    async fn new_client(&mut self, _: u64, node: &BasicNode) -> Peer {
-        Peer(node.addr.clone(), self.0.lock().unwrap().entry(node.addr.clone()).or_default().clone())
+    async fn new_client(&mut self, number: u64, _: &()) -> Peer {
+        Peer(self.0.clone(), self.1.clone(), number as usize)
     }
 }
 
-fn lost<E: std::error::Error>(error: std::io::Error) -> RPCError<u64, BasicNode, RaftError<u64, E>> {
-    RPCError::Unreachable(Unreachable::new(&error))
+impl Peer {
+    async fn ask<A: DeserializeOwned>(&self, path: &str, it: impl Serialize) -> Sent<A> {
+        let asked = self.0.post(format!("http://{}/{path}", self.1[self.2])).json(&it).send();
+        let said = async { asked.await?.json().await }.await;
+        said.map_err(|error: reqwest::Error| Unreachable::new(&error).into())
+    }
 }
 
 impl RaftNetwork<Types> for Peer {
     async fn append_entries(
-        &mut self,
-        request: AppendEntriesRequest<Types>,
-        _: RPCOption,
+        &mut self, it: AppendEntriesRequest<Types>, _: RPCOption,
     ) -> Sent<AppendEntriesResponse<u64>> {
-        self.ask(Message::Append(request)).await.map_err(lost)
+        self.ask("append", it).await
     }
-    async fn vote(&mut self, request: VoteRequest<u64>, _: RPCOption) -> Sent<VoteResponse<u64>> {
-        self.ask(Message::Vote(request)).await.map_err(lost)
+    async fn vote(&mut self, it: VoteRequest<u64>, _: RPCOption) -> Sent<VoteResponse<u64>> {
+        self.ask("vote", it).await
     }
     async fn install_snapshot(
-        &mut self,
-        _: InstallSnapshotRequest<Types>,
-        _: RPCOption,
-    ) -> Sent<InstallSnapshotResponse<u64>, openraft::error::InstallSnapshotError> {
-        unimplemented!()
+        &mut self, _: InstallSnapshotRequest<Types>, _: RPCOption,
+    ) -> Sent<InstallSnapshotResponse<u64>, InstallSnapshotError> {
+        unimplemented!() // none is ever made
     }
 }
 
-/// Answer lines, each connection by itself.
-async fn serve<F, A>(address: String, answer: F) -> std::io::Result<()>
-where
-    F: Fn(String) -> A + Clone + Send + 'static,
-    A: std::future::Future<Output = String> + Send,
-{
-    let listener = TcpListener::bind(address).await?;
-    loop {
-        let (wire, _) = listener.accept().await?;
-        wire.set_nodelay(true)?;
-        let answer = answer.clone();
-        tokio::spawn(async move {
-            let mut wire = BufReader::new(wire);
-            let mut line = String::new();
-            while wire.read_line(&mut line).await.is_ok_and(|length| length > 0) {
-                let said = answer(std::mem::take(&mut line)).await + "\n";
-                if wire.write_all(said.as_bytes()).await.is_err() {
-                    break;
-                }
-            }
-        });
+/// Answer a client.
+async fn operation(
+    State((raft, store)): State<(Raft<Types>, Arc<MemStore>)>,
+    Path((name, serial)): Path<(String, u64)>,
+) -> Result<String, String> {
+    let request = ClientRequest { client: "c".into(), serial, status: serial.to_string() };
+    match name.as_str() {
+        "write" => drop(raft.client_write(request).await.map_err(|it| it.to_string())?),
+        "verified" => drop(raft.ensure_linearizable().await.map_err(|it| it.to_string())?),
+        "leader" => return raft.current_leader().await.map(|it| it.to_string()).ok_or("none".into()),
+        "stale" => (),
+        _ => return Err("no such operation".into()),
     }
-}
-
-fn said<T, E: Display>(value: T, error: Option<E>) -> String
-where
-    T: Display,
-{
-    error.map_or(format!("ok {value}"), |error| format!("error {error}").replace('\n', " "))
+    Ok(store.get_state_machine().await.client_status.remove("c").unwrap_or("0".into()))
 }
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> std::io::Result<()> {
     let words: Vec<String> = std::env::args().collect();
-    let (number, voters): (u64, usize) = (words[2].parse().unwrap(), words[4].parse().unwrap());
-    let hosts: Vec<String> = words[3].split(',').map(String::from).collect();
+    let number: usize = words[1].parse().unwrap();
+    let hosts: Vec<_> = words[2].split(',').map(|host| format!("{host}:7000")).collect();
     let config = Config {
         heartbeat_interval: 1000, // the limit of a message too
         election_timeout_min: 3000,
@@ -262,54 +132,20 @@ async fn main() -> std::io::Result<()> {
         snapshot_policy: SnapshotPolicy::Never,
         ..Default::default()
     };
-    let log = Log {
-        entries: Default::default(),
-        vote: None,
-        file: Arc::new(File::create(format!("{}/log", words[5]))?),
-    };
-    let state = State::default();
-    let value = state.value.clone();
-    let raft = Raft::new(number, Arc::new(config), Network::default(), log, state).await.unwrap();
-    let inner = raft.clone();
-    tokio::spawn(serve(format!("{}:7001", hosts[number as usize]), move |line| {
-        let raft = inner.clone();
-        async move {
-            match serde_json::from_str(&line).unwrap() {
-                Message::Append(it) => serde_json::to_string(&raft.append_entries(it).await.unwrap()),
-                Message::Vote(it) => serde_json::to_string(&raft.vote(it).await.unwrap()),
-            }
-            .unwrap()
-        }
-    }));
+    let (memory, file) = (MemStore::new_async().await, File::create(format!("{}/log", words[3]))?);
+    let (log, state) = Adaptor::new(Flushed(memory.clone(), file.into()));
+    let peer = Peer(reqwest::Client::new(), hosts.clone(), number);
+    let raft = Raft::new(number as u64, config.into(), peer, log, state).await.unwrap();
     if number == 0 {
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let members: BTreeMap<u64, BasicNode> = (0..voters)
-            .map(|i| (i as u64, BasicNode::new(format!("{}:7001", hosts[i]))))
-            .collect();
+        let members: std::collections::BTreeSet<u64> = (0..hosts.len() as u64).collect();
         raft.initialize(members).await.unwrap();
     }
-    serve(format!("{}:7000", hosts[number as usize]), move |line| {
-        let (raft, value) = (raft.clone(), value.clone());
-        async move {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let get = || value.lock().unwrap().get(words[1]).copied().unwrap_or(0);
-            match words[0] {
-                "write" => {
-                    let done = raft.client_write(format!("{} {}", words[1], words[2])).await;
-                    said(0, done.err())
-                }
-                "verified" => {
-                    let done = raft.ensure_linearizable().await;
-                    said(get(), done.err())
-                }
-                "stale" => said(get(), None::<String>),
-                "leader" => match raft.current_leader().await {
-                    Some(leader) => said(leader, None::<String>),
-                    None => said(0, Some("no leader")),
-                },
-                _ => said(0, Some("no such operation")),
-            }
-        }
-    })
-    .await
+    let (appends, votes) = (raft.clone(), raft.clone());
+    let routes = Router::new()
+        .route("/append", post(|Json(it)| async move { Json(appends.append_entries(it).await.unwrap()) }))
+        .route("/vote", post(|Json(it)| async move { Json(votes.vote(it).await.unwrap()) }))
+        .route("/{operation}/{number}", post(operation))
+        .with_state((raft, memory));
+    let wire = tokio::net::TcpListener::bind(&hosts[number]).await?;
+    axum::serve(wire.tap_io(|wire| wire.set_nodelay(true).unwrap()), routes).await
 }

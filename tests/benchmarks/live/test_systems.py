@@ -1,13 +1,14 @@
 """Real servers wait for what their rows say; limits are wide, as the machine may be busy."""
 
+import contextlib
 import csv
 
 import numpy as np
 import pytest
 
 from benchmarks.commit_paths.layouts import layouts
-from benchmarks.commit_paths.report import GUESSES, cases, discordant, predicted, read_results
-from benchmarks.commit_paths.study import Bench
+from benchmarks.commit_paths.report import GUESSES, compared, discordant, predicted, read_results
+from benchmarks.commit_paths.study import running
 from benchmarks.commit_paths.systems import SYSTEMS
 from benchmarks.harness.result_files import RESULTS
 from placement.errors import UnsupportedError
@@ -22,12 +23,12 @@ SHORT = {"etcd", "postgresql"}  # the others, which start slowly, are `make test
 )
 def test_servers_wait_for_what_their_rows_say(name):
     system = SYSTEMS[name]
-    try:
-        bench = Bench(system)
-    except UnsupportedError as error:
-        pytest.skip(str(error))
     rows = [row for row in system_rows() if row.system == name]
-    with bench:
+    with contextlib.ExitStack() as stack:
+        try:
+            bench = stack.enter_context(running(system))
+        except UnsupportedError as error:
+            pytest.skip(str(error))
         for layout in layouts(system.servers):
             if layout.name in ("no slow disk", "all disks 60", "cloud 2"):
                 model = predicted(rows, layout)  # `verified` is an upper bound for hashicorp/raft
@@ -44,7 +45,7 @@ def test_rows_were_guessed_and_measured_and_predict_layouts_that_were_not_fitted
     document = read_results(RESULTS)
     with GUESSES.open(encoding="utf-8", newline="") as file:
         guessed = {(row["system"], row["operation"]) for row in csv.DictReader(file)}
-    found = cases(document)
+    found = compared(document, "test")
     assert np.mean([row["good"] for row in found]) >= 0.9  # the misses are explained on the page
     for row in system_rows():
         assert (row.system, row.operation) in guessed
