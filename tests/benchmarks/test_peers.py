@@ -20,9 +20,7 @@ from placement.model.constraints import majority
 from placement.support.status import Status
 from tests.effort import examples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning"
-)  # of PuLP, as the peers use it
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PuLP
 
 
 def needs(*packages: str) -> pytest.MarkDecorator:
