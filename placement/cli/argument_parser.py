@@ -391,7 +391,4 @@ class Verb(Protocol):
     """Interface of the module of a verb."""
 
     def add_parser(self, verbs: Subparsers) -> None:
-        """Add the verb's options; the parser's default ``run`` is the function below."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Run the verb and return an exit code."""
+        """Add the verb's options; the parser's default ``run`` returns an exit code."""

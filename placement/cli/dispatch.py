@@ -139,7 +139,7 @@ VERBS = Group(
     "placement.verbs",
     "verb",
     lambda found: found if isinstance(found, Verb) else None,
-    "a module with add_parser and run",
+    "a module with add_parser",
 )
 """All registered verbs, parts of verbs included."""
 
@@ -210,12 +210,6 @@ def add_parts(verbs: Subparsers, verb: str, *add: Callable[[Subparsers], None]) 
     for each in add:
         each(parts)
     return parts
-
-
-def run_part(args: argparse.Namespace) -> int:
-    """Run the verb, or the part of one, that the arguments name; return its exit code."""
-    code: int = args.run(args)
-    return code
 
 
 def option_owners(option: str) -> list[str]:
@@ -556,12 +550,10 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
 
     complete(args)
     try:
-        if vars(args).get("csv"):
-            with csv_tables() as tables:
-                code = run_part(args)
-            sys.stdout.write("\n".join(tables))
-        else:
-            code = run_part(args)
+        as_csv: contextlib.AbstractContextManager[list[str]] = contextlib.nullcontext([])
+        with csv_tables() if vars(args).get("csv") else as_csv as tables:
+            code: int = args.run(args)
+        sys.stdout.write("\n".join(tables))
     except InputError as error:
         raise of_file(error, args) from None
     goes_on = getattr(args, "until_interrupted", False)  # Ctrl-C is how the verb ends

@@ -445,11 +445,13 @@ def columns_text(table: pd.DataFrame, columns: Columns) -> str:
         found = row.get(key) if isinstance(key, str) else key(row)
         return None if isinstance(found, str) and not found else found
 
+    found = [[value(row, key) for _, key, _ in columns] for row in table.to_dict("records")]
+    right = [k for k in range(len(columns)) if not any(isinstance(row[k], str) for row in found)]
     rows = [
-        [cell(value(row, key), digits) for _, key, digits in columns]
-        for row in table.to_dict("records")
+        [cell(one, digits) for one, (_, _, digits) in zip(row, columns, strict=True)]
+        for row in found
     ]
-    return text_table([head for head, _, _ in columns], rows)
+    return text_table([head for head, _, _ in columns], rows, right=right)
 
 
 def show_table(
@@ -569,22 +571,11 @@ def show_rows(
     """
     import pandas as pd
 
-    from placement.text import table
-
     frame = pd.DataFrame(rows)
-    shown = [
-        [str(row["method"]), str(row["status"]), *(cell(row.get(key)) for key in columns)]
-        for row in rows
-    ]
-    header = ["method", "status", *columns.values()]
-    text = "\n".join(
-        [
-            wrap(escape(question)),
-            "",
-            table(header, shown, right=range(2, len(header))),
-            *(["", *(wrap(escape(fact)) for fact in facts)] if facts else []),
-        ]
-    )
+    shown: Columns = [(key, key, 0) for key in ("method", "status")]
+    shown += [(header, key, 2) for key, header in columns.items()]
+    lines = [wrap(escape(question)), "", columns_text(frame, shown)]
+    lines += ["", *(wrap(escape(fact)) for fact in facts)] if facts else []
     document = {
         "question": question,
         "columns": dict(columns),
@@ -592,5 +583,5 @@ def show_rows(
         "facts": list(facts),
         **(more or {}),
     }
-    show_table(frame, args, document=document, text=text)
+    show_table(frame, args, document=document, text="\n".join(lines))
     return exits.INTERRUPTED if interrupted else exits.FOUND

@@ -11,7 +11,7 @@ from placement.explore.question import DEFAULT_SPREAD
 from placement.model.instance import Instance
 from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.map.svg_map import map_legend, map_view, reads_switch, svg_map
-from placement.report.page import report_script, style_sheet
+from placement.report.page import html_document, report_script, style_sheet
 
 _SCRIPTS = ("connection.js", "explore.js", "panels.js")
 """Modules of the page; the second imports the others."""
@@ -40,10 +40,6 @@ def _document(explorer: Explorer) -> str:
     instance = explorer.instance
     title = f"Explore {instance.name}"
     head = [
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        tag("meta", {"name": "color-scheme", "content": "light dark"}),
-        tag("title", None, title),
         Markup('<link rel="stylesheet" href="style.css"><link rel="icon" href="data:,">'),
         Markup('<script src="script.js" defer></script>'),
         Markup('<script src="explore.js" type="module"></script>'),
@@ -84,8 +80,7 @@ def _document(explorer: Explorer) -> str:
             "start": explorer.start,
         }),
     ]  # fmt: skip
-    document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
-    return f"<!doctype html>\n{document}\n"
+    return html_document(title, head, body)
 
 
 def _button(identifier: str, words: str, **more: str) -> Markup:

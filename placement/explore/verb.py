@@ -93,15 +93,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InputError(
             "not an address", field="--host", value=host, expected="an IP address, as 127.0.0.1"
         ) from None
-    family = socket.AF_INET6 if version == 6 else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(128)
+        family = socket.AF_INET6 if version == 6 else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        found.close()
         raise InputError(
             f"cannot listen there ({error})", field="--host, --port", value=f"{host}, {port}"
         ) from None
-    return found

@@ -253,15 +253,16 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "img-src data:"
     )
-    head = [
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
-        tag("meta", {"name": "color-scheme", "content": "light dark"}),
-        tag("title", None, title),
-        tag("style", None, Markup(style_sheet())),
-    ]
-    document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
+    allowed = tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy})
+    return html_document(title, [allowed, tag("style", None, Markup(style_sheet()))], body)
+
+
+def html_document(title: str, head: Child, body: Child) -> str:
+    """Return a document with a title, and more in its head."""
+    meta = {"viewport": "width=device-width, initial-scale=1", "color-scheme": "light dark"}
+    known = [tag("meta", {"name": name, "content": content}) for name, content in meta.items()]
+    parts = [tag("meta", {"charset": "utf-8"}), known, tag("title", None, title), head]
+    document = tag("html", {"lang": "en-GB"}, tag("head", None, parts), tag("body", None, body))
     return f"<!doctype html>\n{document}\n"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.dispatch import add_parts, run_part
+from placement.cli.dispatch import add_parts
 from placement.cli.options import (
     Switch,
     add_configuration,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.proof.certificate_check import CheckResult
     from placement.quorumstore import QuorumPlan
-
-
-run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.dispatch import add_parts, run_part
+from placement.cli.dispatch import add_parts
 from placement.cli.options import (
     GONE,
     Switch,
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from placement.problem import Problem
-
-
-run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.dispatch import add_parts, run_part
+from placement.cli.dispatch import add_parts
 from placement.cli.options import Switch, add_options, add_output, add_work, ask
 from placement.cli.output import exit_code_of, show_result
 from placement.cli.problem_options import instance_from
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.model.protocols import Path as CommitPath
     from placement.model.protocols import ProtocolFamily
-
-
-run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.dispatch import add_parts, run_part
+from placement.cli.dispatch import add_parts
 from placement.cli.options import Switch, add_file, add_json, add_options, ask, settings_from
 from placement.cli.output import check_target, print_json, print_notes, show_result
 from placement.cli.problem_options import diversity_from, instance_from, names
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from placement.databases.system import Reading
     from placement.plan import Plan
     from placement.quorumstore import QuorumPlan
-
-
-run = run_part
 
 
 def add_parser(verbs: Subparsers) -> None:

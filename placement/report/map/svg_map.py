@@ -64,25 +64,13 @@ def project(points: npt.ArrayLike, *, wrap: bool = True) -> FloatArray:
 
 
 def unproject(x: float, y: float) -> tuple[float, float] | None:
-    """Return (latitude, longitude) in degrees of a point of the plane; None beyond the rim.
-
-    Newton's method for θ in y = A₄θ⁹ + A₃θ⁷ + A₂θ³ + A₁θ; y grows with θ, so it converges from y.
-    """
-    theta = y
-    for _ in range(12):
-        t2 = theta * theta
-        t6 = t2**3
-        slope = 9 * _A4 * t6 * t2 + 7 * _A3 * t6 + 3 * _A2 * t2 + _A1
-        theta -= (theta * (_A4 * t6 * t2 + _A3 * t6 + _A2 * t2 + _A1) - y) / slope
-    sine = 2 * math.sin(theta) / math.sqrt(3)
-    if abs(theta) > math.pi / 3 or abs(sine) > 1:
+    """Return (latitude, longitude) in degrees of a point of the plane; None beyond the rim."""
+    latitudes = np.linspace(-90.0, 90.0, 18_001)
+    degree = project(np.stack([np.full(len(latitudes), CENTRE + 1.0), latitudes], axis=1))
+    east = x / float(np.interp(y, degree[:, 1], degree[:, 0]))  # x grows with the longitude
+    if abs(y) > degree[-1, 1] or abs(east) > 180:
         return None
-    t2 = theta * theta
-    slope = 9 * _A4 * t2**4 + 7 * _A3 * t2**3 + 3 * _A2 * t2 + _A1
-    lam = math.degrees(3 * x * slope / (2 * math.sqrt(3) * math.cos(theta)))
-    if abs(lam) > 180:
-        return None
-    return math.degrees(math.asin(sine)), (lam + CENTRE + 180) % 360 - 180
+    return float(np.interp(y, degree[:, 1], latitudes)), (east + CENTRE + 180) % 360 - 180
 
 
 def great_circle(start: Sequence[float], end: Sequence[float], steps: int = 40) -> list[FloatArray]:
