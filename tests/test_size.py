@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 77727,
+    "placement": 77674,
     "formulations": 34839,
     "heuristics": 5875,
     "benchmarks": 13158,
@@ -47,12 +47,12 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5685,
+    "placement/cli": 5656,
     "placement/contingency": 258,
-    "placement/databases": 7000,
+    "placement/databases": 6997,
     "placement/datasets": 1050,
     "placement/evaluation": 4760,
-    "placement/explore": 2706,
+    "placement/explore": 2696,
     "placement/feasibility": 661,
     "placement/fleet": 1271,
     "placement/io": 9709,
@@ -63,7 +63,7 @@ ROOMS = {
     "placement/overtime": 6577,
     "placement/proof": 6333,
     "placement/quorumstore": 2162,
-    "placement/report": 3734,
+    "placement/report": 3723,
     "placement/support": 809,
     "placement/tail": 1968,
     "placement/testing": 1105,
