@@ -12,7 +12,7 @@ The clients are the sites themselves, or the 60 cities of ``world27``. ``--sigma
 demand is concentrated: the standard deviation of the logarithm of a client's demand, one or
 several. The paper keeps the failure diversity of each database; so every problem is solved twice,
 without rules and with the diversity that a deployment of today has
-(:func:`placement.feasibility.kept_diversity.kept_diversity`): that of ``max-diversity``, the rule
+(:func:`placement.feasibility.feasible_plans.kept_diversity`): that of ``max-diversity``, the rule
 by which CockroachDB spreads replicas. Each combination of clients, sigma and diversity has its own
 lines in every table.
 
@@ -49,7 +49,7 @@ from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from placement import Instance, Problem
 from placement.errors import MissingDependencyError
-from placement.feasibility.kept_diversity import kept_diversity
+from placement.feasibility.feasible_plans import kept_diversity
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.operations import STANDARD_OPERATIONS

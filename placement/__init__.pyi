@@ -17,7 +17,7 @@ from placement.analysis.pareto_frontier import pareto as pareto
 from placement.analysis.sweep import sweep as sweep
 from placement.api import evaluate as evaluate
 from placement.api import load as load
-from placement.contingency.goals import Contingency as Contingency
+from placement.contingency.loss_question import Contingency as Contingency
 from placement.errors import InputError as InputError
 from placement.errors import LimitError as LimitError
 from placement.errors import MissingDependencyError as MissingDependencyError
@@ -40,9 +40,9 @@ from placement.model.constraints import Diversity as Diversity
 from placement.model.instance import Instance as Instance
 from placement.model.operations import STANDARD_OPERATIONS as STANDARD_OPERATIONS
 from placement.model.operations import Operation as Operation
+from placement.model.operations import Wait as Wait
 from placement.model.prices import Prices as Prices
 from placement.model.protocols import Protocol as Protocol
-from placement.model.waits import Wait as Wait
 from placement.overtime import moves
 from placement.overtime import replay as replay
 from placement.overtime import watch as watch

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from placement.errors import InputError, nearest
-from placement.evaluation.cost_model import LinearCost, cost_model
+from placement.evaluation.cost_model import CostModel, LinearCost, cost_model
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
@@ -243,7 +243,7 @@ class Problem:
             object.__setattr__(self, "protocol", self.instance.protocol)
         elif not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
-        _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
+        _ = self.rules, self.demand, self._costs, self.limits  # all four validate
         self._check_roles()
         self.objective.check(self)
 
@@ -302,7 +302,9 @@ class Problem:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """Operations with the paths and waits of this question, under the names of the instance."""
-        rules = self.rules
+        given, rules = self.instance.operations, self.rules
+        if self.protocol is None and not any(one.waits for one in given):
+            return given
         return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
 
     @cached_property
@@ -341,10 +343,15 @@ class Problem:
     def limits(self) -> tuple[LinearLimit, ...]:
         """Limits on the cost, on the changes and on the GB copied, as far as they are given."""
         found = () if self.move_costs is None else self.move_costs.limits
-        model, budget = cost_model(self.instance), self.rules.budget
+        model, budget = self._costs, self.rules.budget
         if model is None or budget is None:
             return found
         return (LinearLimit("budget", budget, model), *found)
+
+    @property
+    def _costs(self) -> CostModel | None:
+        """The cost model of the instance; None without prices."""
+        return None if self.instance.prices is None else cost_model(self.instance)
 
     def added_cost(self, leader: int) -> LinearCost | None:
         """Return the added term of the objective under a leader, in ms·operations; or None.
@@ -353,7 +360,7 @@ class Problem:
         """
         total: LinearCost | None = None
         if self.cost_weight:
-            model = cost_model(self.instance)
+            model = self._costs
             assert model is not None
             total = model.linear(leader).times(self.rules.cost_weight)
         if self.moves is not None and self.moves.priced:
@@ -376,7 +383,7 @@ class Problem:
         replicas vote, every entry has the vote. The cost of a configuration is the sum over its
         replicas, and :attr:`cost_parts` besides. None without prices.
         """
-        model = cost_model(self.instance)
+        model = self._costs
         if model is None:
             return None
         linear = model.linear(leader)
@@ -399,7 +406,7 @@ class Problem:
         weight of the cost is given.
         """
         moves = () if self.moves is None else ("moves",)
-        model = cost_model(self.instance)
+        model = self._costs
         if model is None or (self.budget is None and not self.cost_weight):
             return moves
         linear, rules = model.linear(0), self.rules
@@ -421,7 +428,7 @@ class Problem:
 
     def _repr_html_(self) -> str:
         """Return a small table, which notebooks show."""
-        from placement.model.instance_facts import instance_facts
+        from placement.model.instance import instance_facts
         from placement.report.notebook import facts_table
 
         asked = [("Question", describe(self)), *instance_facts(self.instance)]

@@ -44,7 +44,7 @@ from benchmarks.harness.result_files import RESULTS, Row, read_rows
 from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import spread_demand
 from placement import Instance, Plan, Problem
-from placement.datasets.aws_transfer import find_aws_transfer
+from placement.datasets.bundled import find_aws_transfer
 from placement.errors import MissingDependencyError, PlacementError
 from placement.io.price_lists import PriceInput, nearest_sites, read_transfer, with_prices
 from placement.measures.limits import measure_front

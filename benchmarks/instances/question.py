@@ -25,7 +25,7 @@ from placement.model.distances import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.model.prices import Prices
 from placement.support.checks import FloatArray
-from placement.tail.rtt_spread import spread_distributions
+from placement.tail.rtt_distributions import spread_distributions
 from placement.workloads import sample_mix
 
 DRAWN = "drawn"
@@ -70,7 +70,7 @@ class LibraryQuestion:
     budget
         Largest sum of the prices 1 to 9 drawn for the sites; 0: none.
     loss
-        Arguments of :class:`placement.contingency.goals.Contingency`; empty: no loss.
+        Arguments of :class:`placement.contingency.loss_question.Contingency`; empty: no loss.
     percentile
         (p, spread of the log-normal RTTs); empty: the mean. With `loss`: the percentile after
         every loss.

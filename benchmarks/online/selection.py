@@ -75,7 +75,7 @@ from heuristics.online.selection import (
 )
 from placement.api import load
 from placement.errors import InputError
-from placement.model.read_write_counts import reads_and_writes
+from placement.model.demand import reads_and_writes
 from placement.online import Latencies
 from placement.online.selection import (
     LoadGenerators,

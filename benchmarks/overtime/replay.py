@@ -33,7 +33,7 @@ from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from placement import Instance, Problem
 from placement.datasets import regions
 from placement.errors import MissingDependencyError
-from placement.feasibility.kept_diversity import kept_diversity
+from placement.feasibility.feasible_plans import kept_diversity
 from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
 from placement.overtime.replay.generated_fleets import (
     ClientGround,

@@ -64,8 +64,8 @@ from placement.model.constraints import Rules
 from placement.proof.late.late_claim import rounding_of_shares, rounding_of_tables
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
+from placement.tail.histograms import SMALL
 from placement.tail.late_operations import LateOperations
-from placement.tail.pair_bins import SMALL
 
 _SLACK = 1e-9
 """Share of late operations within which rounding and the evaluator's tolerance lie."""

@@ -29,12 +29,12 @@ from placement.fleet.fleet_plan import (
     FleetSearch,
     NoFleetPlan,
     Placed,
+    SharedRows,
     Shortage,
     shortage_reasons,
     worst_value,
 )
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
-from placement.fleet.shared_rows import SharedRows
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early, relative_gap
 

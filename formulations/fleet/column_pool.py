@@ -19,7 +19,7 @@ from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict
 from placement.errors import SolverError
-from placement.fleet.shared_rows import SharedRows
+from placement.fleet.fleet_plan import SharedRows
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 

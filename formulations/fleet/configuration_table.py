@@ -25,7 +25,7 @@ import numpy as np
 from formulations.fleet import tuning
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters_of_each
-from placement.fleet.shared_rows import SharedRows, own_prices
+from placement.fleet.fleet_plan import SharedRows, own_prices
 from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray

@@ -47,8 +47,8 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.fleet import tuning
 from formulations.fleet.configuration_table import FleetTables
 from placement.errors import InputError, MissingDependencyError, SolverError
+from placement.fleet.fleet_plan import PricedQuestion, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem
-from placement.fleet.shared_rows import PricedQuestion, SharedRows
 from placement.io.formats.files import check_folder, write_file
 from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration

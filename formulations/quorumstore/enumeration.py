@@ -53,7 +53,7 @@ from placement.quorumstore import (
     structural_reasons,
     tie_order_of_equals,
 )
-from placement.quorumstore.goal import second_key
+from placement.quorumstore.problem import second_key
 from placement.support.checks import FloatArray, IntArray, read_only
 from placement.support.status import Status, Termination, least_bound
 from placement.support.work import large_count
@@ -288,7 +288,7 @@ class CompiledSearch:
         The key. Its own goal is not used.
     goal
         What to minimise. :meth:`run` and :meth:`choose` take goals that are
-        :meth:`~placement.quorumstore.goal.Goal.monotone` without a budget; :meth:`sets` any.
+        :meth:`~placement.quorumstore.problem.Goal.monotone` without a budget; :meth:`sets` any.
     caps
         Limits besides those of the goal.
 

@@ -40,7 +40,7 @@ from placement.quorumstore import (
     stages,
     structural_reasons,
 )
-from placement.quorumstore.set_swaps import BestSet
+from placement.quorumstore.plan import BestSet
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early
 

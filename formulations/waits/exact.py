@@ -8,7 +8,7 @@ to an enumeration of replica sets: ``sets``, or ``exhaustive`` where that does n
 question.
 
 Witnesses at given sites are replicas that no client is near to
-(:mod:`placement.feasibility.witness_places`), a question that the engine takes. The best of all
+(:mod:`placement.feasibility.feasible_plans`), a question that the engine takes. The best of all
 choices of sites is the best, and the least bound of all is a bound. A certificate has one of each.
 """
 
@@ -26,7 +26,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.feasibility.witness_places import (
+from placement.feasibility.feasible_plans import (
     MOST_PLACES,
     count_places,
     named_question,

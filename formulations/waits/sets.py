@@ -34,7 +34,7 @@ from placement.methods.options import Options, Progress
 from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
-from placement.model.waits import Clause
+from placement.model.operations import Clause
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray

@@ -10,7 +10,7 @@ Wolsey, Fisher, Mathematical Programming 14, 1978). This is a promise about this
 about the threshold. Under contingency clients want one replica more, R + 1 and W + 1: with p = 1
 and clients kept this is exactly N-1C.
 
-Local search swaps one site (:mod:`placement.quorumstore.set_swaps`), swaps two where stuck, for
+Local search swaps one site (:mod:`placement.quorumstore.plan`), swaps two where stuck, for
 each (N, R, W).
 """
 
@@ -29,7 +29,7 @@ from placement.quorumstore import (
     full_replication_bound,
     structural_reasons,
 )
-from placement.quorumstore.set_swaps import BestSet
+from placement.quorumstore.plan import BestSet
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 

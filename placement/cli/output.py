@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from placement.evaluation.value_tables import ValueTable
+    from placement.evaluation.objective import ValueTable
     from placement.methods.options import Progress
     from placement.plan import Plan
     from placement.problem import Problem

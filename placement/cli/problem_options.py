@@ -196,7 +196,7 @@ def _transfer(args: argparse.Namespace) -> TransferTable:
     from placement.io.price_lists import read_transfer
 
     if args.transfer == _AWS:
-        from placement.datasets.aws_transfer import find_aws_transfer
+        from placement.datasets.bundled import find_aws_transfer
 
         path, source = find_aws_transfer()
         table = dataclasses.replace(read_transfer(path), source=source, currency="USD")
@@ -372,7 +372,7 @@ def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[Divers
         rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
     if (path := vars(args).get("keep_diversity")) is None:
         return tuple(rules)
-    from placement.feasibility.kept_diversity import kept_diversity
+    from placement.feasibility.feasible_plans import kept_diversity
 
     here = present_configuration(instance, path)
     voters, replicas = ([instance.sites[s] for s in some] for some in (here.voters, here.replicas))
@@ -673,7 +673,7 @@ def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace
             horizon=args.rtt_horizon,
         )
     from placement.support.checks import number
-    from placement.tail.rtt_spread import spread_distributions
+    from placement.tail.rtt_distributions import spread_distributions
 
     family: Family = "gamma" if args.family == "gamma" else "lognormal"
     return spread_distributions(

@@ -20,7 +20,7 @@ from placement.errors import InputError
 from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placement.datasets.modelled import InstanceArguments
+    from placement.datasets.bundled import InstanceArguments
     from placement.model.instance import Instance
 
 __all__ = [
@@ -93,13 +93,14 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
     seed = whole(seed, "seed")
     if mix is not None:
         text(mix, "mix")
-    if name == "azure":
-        from placement.datasets.azure import azure
+    from placement.datasets import bundled
 
-        return azure(mix=mix, seed=seed)
-    from placement.datasets import modelled
-
-    builders = {"world27": modelled.world27, "aws": modelled.aws, "gcp": modelled.gcp}
+    builders = {
+        "azure": bundled.azure,
+        "world27": bundled.world27,
+        "aws": bundled.aws,
+        "gcp": bundled.gcp,
+    }
     return builders[name](mix=mix, seed=seed)
 
 

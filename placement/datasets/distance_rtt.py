@@ -31,7 +31,7 @@ from placement.model.distances import (
     great_circle_km,
     places_on_globe,
 )
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,6 @@ class RouteModel:
         distance = np.asarray(km, dtype=np.float64)
         short = self.local_ms + self.near_ms_per_1000_km * distance / 1000.0
         return np.minimum(short, self.fit(distance))
-
-
-def closest(points: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
-    """Return, for each point (n, 2), the index of its closest target (m, 2); ties to the first."""
-    nearest: IntArray = np.argmin(great_circle_km(points, targets), axis=1)
-    return nearest
 
 
 def modelled_rtt(

@@ -13,8 +13,8 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.cost_model import CostModel, configuration_cost, cost_model
+from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.evaluation.score import nearest
-from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.support.checks import FloatArray, mapping, number
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ planned, so both the best and the worst new leader are shown.
     score_F = min over ℓ' ∈ V' of Eq. 1 at (ℓ', V', R') with quorum m
 
 The clients of a lost site are the client cluster that has its name. There are two answers to what
-they do, the modes ``keep`` and ``hop`` of :class:`placement.quorumstore.rules.Redirect`:
+they do, the modes ``keep`` and ``hop`` of :class:`placement.quorumstore.problem.Redirect`:
 
 - by default they stay where they are and reach the survivors as before: E[f, j] = d[f, j];
 - with `clients_move` the surviving site c(f) that is closest to them serves them:

@@ -36,8 +36,7 @@ from placement.model.instance import Instance
 from placement.problem import Problem
 from placement.question import KEYS, Key, Question, file_value, question_from, toml_text
 from placement.support.checks import FloatArray, number
-from placement.tail.objective import Percentile
-from placement.tail.rtt_spread import percentile_of_spread
+from placement.tail.objective import Percentile, percentile_of_spread
 
 DEFAULT_SPREAD = 0.2
 """Relative standard deviation of RTTs where none is given: a fifth of the RTT."""
@@ -349,7 +348,7 @@ def python_lines(question: PageQuestion, origin: Question) -> str:
     if late:
         values["distributions"] = f"spread_distributions(instance, {question.spread!r})"
     imports = (
-        ("from placement.tail.rtt_spread import spread_distributions", late),
+        ("from placement.tail.rtt_distributions import spread_distributions", late),
         ("from placement.io.demand_tables import read_demand", question.counts),
         ("from placement.model.changed_instance import with_mix", question.shares),
         ("from placement.model.changed_instance import with_site", question.added),

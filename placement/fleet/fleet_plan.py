@@ -1,7 +1,19 @@
-"""The plan of a fleet and its one evaluator: value, loads, broken limits, gap."""
+"""The plan of a fleet and its one evaluator: value, loads, broken limits, gap.
+
+For a fixed leader ℓ the use of every limit is linear in the placement. With the price π of each row
+and the replicas R, a configuration pays
+
+    Σ_{r ∈ R} price[ℓ, r]
+    price[ℓ, r] = storage_gb · π_storage[r]  +  [r = ℓ] · leader_operations · π_leader[ℓ]
+                + [r ≠ ℓ] · written_gb · π_egress[ℓ]
+                + [r new] · (π_moves + storage_gb · π_moved)  +  Σ_{groups} π_apart[group, r]
+
+which is the form of a price of replicas that the exact search takes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,12 +23,236 @@ from functools import cached_property
 import numpy as np
 
 from placement.errors import InputError
+from placement.evaluation.cost_model import LinearCost
 from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
-from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
-from placement.support.checks import FloatArray
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
+from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Termination, relative_gap
+
+# Use of shared limits as rows of numbers: what each configuration of a database takes of them
+
+
+class SharedRows:
+    """The finite limits of a fleet as rows: names, capacities, use and prices.
+
+    Parameters
+    ----------
+    fleet
+        The databases and their limits.
+
+    Attributes
+    ----------
+    names
+        What each row limits, such as ``"storage GB at eu-west-1"``.
+    capacity
+        Limit of each row, less the headroom of the fleet, shape (rows,).
+    """
+
+    def __init__(self, fleet: FleetProblem) -> None:
+        self.fleet = fleet
+        limits, sites = fleet.limits, len(fleet.sites)
+        names: list[str] = []
+        capacity: list[float] = []
+
+        def add(what: str, limit: FloatArray | None) -> IntArray | None:
+            """Add a row for each site with a finite limit; return the rows, −1 without a limit."""
+            if limit is None:
+                return None
+            rows = np.full(sites, -1)
+            for site in np.flatnonzero(np.isfinite(limit)):
+                rows[site] = len(names)
+                names.append(f"{what} at {fleet.sites[site]}")
+                capacity.append(float(limit[site]))
+            return rows
+
+        def add_one(what: str, limit: float | None) -> int:
+            if limit is None or not np.isfinite(limit):
+                return -1
+            names.append(what)
+            capacity.append(float(limit))
+            return len(names) - 1
+
+        def kept_free(limit: FloatArray | None) -> FloatArray | None:
+            return None if limit is None else np.asarray(limit * (1.0 - limits.headroom))
+
+        self._storage = add("storage GB", kept_free(limits.storage_gb))
+        self._leading = add("leader operations", kept_free(limits.leader_operations))
+        self._egress = add("outgoing GB", kept_free(limits.egress_gb))
+        self._moves = add_one("new replicas", limits.most_moves)
+        self._moved = add_one("GB moved", limits.most_moved_gb)
+        self._apart: dict[str, list[IntArray]] = {}
+        for number, group in enumerate(limits.apart, 1):
+            rows = add(f"databases of group {number}", np.ones(sites))
+            assert rows is not None
+            for name in group:
+                self._apart.setdefault(name, []).append(rows)
+        self.names = tuple(names)
+        self.capacity = np.array(capacity, dtype=np.float64)
+
+    def use(self, member: FleetMember, configuration: Configuration) -> FloatArray:
+        """Return the use of each row by one database with a configuration, shape (rows,)."""
+        found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit
+        replicas = np.array(configuration.replicas, dtype=np.intp)
+        if self._storage is not None:
+            np.add.at(found, self._storage[replicas], member.storage_gb)
+        if self._leading is not None:
+            found[self._leading[configuration.leader]] += member.leader_load
+        if self._egress is not None:
+            shipped = member.written_gb * (len(replicas) - 1)
+            found[self._egress[configuration.leader]] += shipped
+        new = int(self._is_new(member)[replicas].sum())
+        found[self._moves] += new
+        found[self._moved] += new * member.storage_gb
+        for rows in self._apart.get(member.name, ()):
+            np.add.at(found, rows[replicas], 1.0)
+        return found[:-1]
+
+    def price(self, member: FleetMember, prices: FloatArray) -> FloatArray:
+        """Return the price of a replica at each site under each leader, shape (sites, sites).
+
+        Row = leader. The sum over the replicas of a configuration is the price of its use,
+        ``prices @ use(member, configuration)``.
+        """
+        each, led, shipped = (price[0] for price in self.prices_of([member], prices))
+        found = each + shipped[:, np.newaxis]
+        np.fill_diagonal(found, each + led)
+        return np.asarray(found)
+
+    def prices_of(self, members: Sequence[FleetMember], prices: FloatArray) -> list[FloatArray]:
+        """Return prices of a replica, of the lead, and of each replica beside the leader.
+
+        Each has the shape (members, sites).
+        """
+        padded = np.append(prices, 0.0)
+        own = [(each.storage_gb, each.leader_load, each.written_gb) for each in members]
+        stored, load, written = np.array(own, dtype=np.float64).T[:, :, np.newaxis]
+        new = np.array([self._is_new(member) for member in members])
+        each = new * padded[self._moves] + new * stored * padded[self._moved]
+        parts = ((stored, self._storage), (load, self._leading), (written, self._egress))
+        stored, led, shipped = (
+            np.zeros(new.shape) if rows is None else amount * padded[rows] for amount, rows in parts
+        )
+        each += stored
+        for row, member in zip(each, members, strict=True):
+            for rows in self._apart.get(member.name, ()):
+                row += padded[rows]
+        return [each, led, shipped]
+
+    def fitting_sites(
+        self, member: FleetMember, room: FloatArray | None = None
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return the sites that can hold a replica of one database, and those that can lead it.
+
+        Parameters
+        ----------
+        member
+            The database, one copy.
+        room
+            Remaining capacity of each limit, shape (rows,); None: all of it. No plan of the fleet
+            uses the other sites then: the database alone is beyond a limit there.
+        """
+        sites, new = len(self.fleet.sites), self._is_new(member)
+        hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)
+        left = np.append(self.capacity if room is None else room, np.inf)
+        if self._storage is not None:
+            hold &= left[self._storage] >= member.storage_gb
+        hold &= ~new | bool(left[self._moves] >= 1 and left[self._moved] >= member.storage_gb)
+        for rows in self._apart.get(member.name, ()):
+            hold &= left[rows] >= 1
+        if self._leading is not None:
+            lead &= left[self._leading] >= member.leader_load
+        if self._egress is not None:
+            least = member.written_gb * (member.problem.rules.replicas_min - 1)
+            lead &= left[self._egress] >= least
+        return hold, lead & hold
+
+    def _is_new(self, member: FleetMember) -> BoolArray:
+        """Return whether a replica at each site would be new, shape (sites,)."""
+        return self._new_sites[member.name]
+
+    @cached_property
+    def _new_sites(self) -> dict[str, BoolArray]:
+        found = {}
+        for member in self.fleet.members:
+            new = np.ones(len(self.fleet.sites), dtype=np.bool_)
+            if member.present is not None:
+                new[list(member.present.replicas)] = False
+            found[member.name] = new
+        return found
+
+
+def own_prices(problem: Problem) -> FloatArray | None:
+    """Return what a replica adds to the objective under each leader, shape (sites, sites)."""
+    if not problem.rules.cost_weight:
+        return None
+    costs = [problem.site_costs(leader) for leader in range(len(problem.rules.may_hold))]
+    return problem.rules.cost_weight * np.array([row for row in costs if row is not None])
+
+
+@dataclass(frozen=True, eq=False)
+class PricedQuestion:
+    """Demand, rules and prices of replicas; every plan of the fleet pays at least the least score.
+
+    Attributes
+    ----------
+    demand
+        That of the database.
+    rules
+        Without the sites that cannot hold or lead the database alone: no plan of the fleet uses
+        them.
+    price
+        Of a replica at each site under each leader, shape (sites, sites), row = leader.
+    """
+
+    demand: Demand
+    rules: Rules
+    price: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        rows: SharedRows,
+        member: FleetMember,
+        prices: FloatArray,
+        room: FloatArray | None = None,
+    ) -> PricedQuestion | None:
+        """Return the question of one database; None where a site that it must have is too small.
+
+        Parameters
+        ----------
+        rows
+            The shared limits.
+        member
+            The database.
+        prices
+            Of each shared limit, shape (rows,).
+        room
+            Remaining capacity of each limit; None: all of it. Sites without room for the database
+            are left out.
+        """
+        problem = member.problem
+        price, own = rows.price(member, prices), own_prices(problem)
+        if own is not None:
+            price = price + own
+        hold, lead = rows.fitting_sites(member, room)
+        rules = dataclasses.replace(
+            problem.rules,
+            may_hold=problem.rules.may_hold & hold,
+            may_vote=problem.rules.may_vote & hold,
+            may_lead=problem.rules.may_lead & lead,
+        )
+        if (rules.must_hold & ~rules.may_hold).any():
+            return None
+        return cls(problem.demand, rules, price)
+
+    def added_cost(self, leader: int) -> LinearCost:
+        """Return the prices of replicas under a leader, in the form that proofs take."""
+        return LinearCost(0.0, self.price[leader], None, None)
+
 
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import InputError
-from placement.evaluation.value_tables import ValueColumn, ValueTable
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan
+from placement.evaluation.objective import ValueColumn, ValueTable
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS
-from placement.fleet.shared_rows import SharedRows
 from placement.io.formats.document import read_json, read_text
 from placement.io.formats.tables import (
     PARQUET,

@@ -24,8 +24,7 @@ from placement.io.formats.tables import csv_bytes
 from placement.io.rtt_table import Curve, PairTable
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
-from placement.tail.bin_grid import bins_for, bins_within
-from placement.tail.rtt_distributions import Distributions
+from placement.tail.rtt_distributions import Distributions, bins_for, bins_within
 
 _SHOWN = 5
 _UNLIKE = 5.0

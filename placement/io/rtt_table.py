@@ -12,8 +12,8 @@ import numpy as np
 
 from placement.errors import InputError, raise_all, refused
 from placement.support.checks import FloatArray, number, suggest
-from placement.tail.bin_grid import reach_of_percentiles
 from placement.tail.histograms import of_percentiles, of_weights
+from placement.tail.rtt_distributions import reach_of_percentiles
 
 Fill = Literal["none", "transpose"]
 """Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""

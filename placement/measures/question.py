@@ -20,8 +20,13 @@ import numpy as np
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.moves import Moves
-from placement.evaluation.objective import MEAN_LATENCY, MeanLatency, score_of
-from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.evaluation.objective import (
+    MEAN_LATENCY,
+    MeanLatency,
+    ValueColumn,
+    ValueTable,
+    score_of,
+)
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.measures.text import number_words, read_limit, read_measure
 from placement.measures.values import (

@@ -15,7 +15,7 @@ A distribution registers one in its pyproject.toml::
 
 A name with a dot is a part of a method: the callable that answers the problems whose objective is
 of the kind after the dot, and ``NAME.waits`` those whose operations have waits or constants
-(:mod:`placement.model.waits`), or some of whose voters are witnesses. Other kinds go to the
+(:mod:`placement.model.operations`), or some of whose voters are witnesses. Other kinds go to the
 method's own ``call``.
 """
 

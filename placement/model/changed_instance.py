@@ -12,8 +12,8 @@ from placement.datasets.distance_rtt import RouteModel
 from placement.errors import InputError, UnitsWarning
 from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
+from placement.model.operations import Wait
 from placement.model.protocols import operation_path
-from placement.model.waits import Wait
 from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 
 

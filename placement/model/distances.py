@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, UnitsWarning
-from placement.io.formats.frame_axes import is_frame, values_by_name
-from placement.support.checks import FloatArray, frozen
+from placement.support.checks import FloatArray, frozen, is_frame, values_by_name
 
 _DEGREES = ("column", ("lat", "lon"))
 

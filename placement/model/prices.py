@@ -237,11 +237,11 @@ def gb_of_operations(prices: Prices, operations: Sequence[Operation]) -> FloatAr
 
 
 def checked_prices(
-    prices: Prices | None,
+    prices: Prices,
     sites: tuple[str, ...],
     clients: tuple[str, ...],
     operations: Sequence[Operation],
-) -> Prices | None:
+) -> Prices:
     """Return the prices with every field checked against the instance, and read-only.
 
     Raises
@@ -249,8 +249,6 @@ def checked_prices(
     InputError
         Naming site or client, field, value and what was expected.
     """
-    if prices is None:
-        return None
     instance_of(prices, Prices, "prices", "placement.Prices(storage, …)")
     along, both = ("site", sites), [("client", clients), ("site", sites)]
     storage = nonnegative(prices.storage, "prices.storage", [along])

@@ -237,8 +237,6 @@ def operations_under(
     given = instance.operations
     if isinstance(protocol, Protocol):
         return _rewritten(protocol, given, voters, quorum)
-    if not any(operation.waits for operation in given):
-        return given
     return tuple(_votes_as_coefficients(one, voters, quorum) for one in given)
 
 

@@ -279,7 +279,7 @@ def _requests(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSampleP
     """Return the requests on the servers, on a grid of times that bound and simulator share."""
     import numpy as np
 
-    from placement.model.read_write_counts import reads_and_writes
+    from placement.model.demand import reads_and_writes
     from placement.online.selection import ServerCluster, draw
 
     given = types.read_named_numbers(
@@ -337,7 +337,7 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     """
     import numpy as np
 
-    from placement.model.read_write_counts import reads_and_writes
+    from placement.model.demand import reads_and_writes
     from placement.online.reads import ReadGoal, ReadProblem
 
     count, held = len(replicas.sites), replicas.names
@@ -527,7 +527,7 @@ def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> Replicati
     """Return the objects at the replicas, and the sites that may hold dynamic copies."""
     import numpy as np
 
-    from placement.model.read_write_counts import reads_and_writes
+    from placement.model.demand import reads_and_writes
     from placement.online.dynamic import Geography, ReplicationProblem
     from placement.online.dynamic.store_demand import Generators
     from placement.online.simulation import spawn_streams, zipf

@@ -61,11 +61,11 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.witness_places import (
+from placement.feasibility.feasible_plans import (
     MOST_PLACES,
     count_places,
     named_question,
+    violations,
     witness_places,
 )
 from placement.measures.measure import Measure, MeasureKind

@@ -26,9 +26,8 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.feasibility.feasible_plans import violations
-from placement.fleet.fleet_plan import FleetPlan, worst_value
+from placement.fleet.fleet_plan import FleetPlan, PricedQuestion, SharedRows, worst_value
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
-from placement.fleet.shared_rows import PricedQuestion, SharedRows
 from placement.proof.certificate_check import MALFORMED, check_mean
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan

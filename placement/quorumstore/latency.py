@@ -17,9 +17,14 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from placement.quorumstore.goal import Goal, Metrics
-from placement.quorumstore.problem import CountArray, QuorumProblem
-from placement.quorumstore.rules import LossScope, Redirect
+from placement.quorumstore.problem import (
+    CountArray,
+    Goal,
+    LossScope,
+    Metrics,
+    QuorumProblem,
+    Redirect,
+)
 from placement.support.checks import FloatArray, IntArray
 
 _CELLS = 1_000_000

@@ -1,21 +1,31 @@
-"""Problem of one key of a quorum store: requests per site, replicas, quorums and rules."""
+"""Problem of one key of a quorum store: requests per site, rules, goal, replicas and quorums.
+
+Source: Shankaranarayanan P N, Sivakumar, Rao, Tawarmalani, "Performance sensitive replication in
+geo-distributed cloud datastores", DSN 2014; the availability and consistency rules are those of
+Dynamo and Cassandra.
+
+A configuration (S, R, W) has four thresholds: the weighted percentiles of read and write latency in
+normal operation and in the worst scenario. A :class:`Goal` turns them into one number. It also
+turns "at most this number" back into limits on the thresholds, as every exact method here asks for.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, replace
+from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, LimitError
-from placement.quorumstore.goal import Goal
-from placement.quorumstore.rules import LossScope, Redirect, StoreRules
+from placement.support import checks
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -23,6 +33,7 @@ from placement.support.checks import (
     elements,
     instance_of,
     nonnegative,
+    number,
     read_only,
     unique_names,
 )
@@ -30,6 +41,454 @@ from placement.support.work import Work, large_count
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
+
+# The rules a quorum store is placed under: percentiles, quorums, failures, redirection
+
+_DENOMINATOR = 10**6
+"""Percentiles are read as the closest fraction with at most this denominator."""
+
+
+class Redirect(Enum):
+    """Sites that serve the clients of a lost site, and the latency of their requests then.
+
+    With c(f) the surviving site closest to f (smallest d[f, c], ties to the lower index):
+
+    - ``KEEP``: only the stored copy at f is lost; its clients and their coordinator stay:
+      E[f, j] = d[f, j].
+    - ``CLOSEST``: the users move to c(f); latency is measured there: E[f, j] = d[c(f), j].
+    - ``HOP``: the application stays in f and asks the store in c(f):
+      E[f, j] = d[f, c(f)] + d[c(f), j]. This is the EC2 experiment of the paper.
+
+    In every mode the replica at f answers no request.
+    """
+
+    KEEP = "keep"
+    CLOSEST = "closest"
+    HOP = "hop"
+
+
+class LossScope(Enum):
+    """Sites that may be lost at once.
+
+    - ``SITE``: any `failures` sites.
+    - ``REGION``: all sites of any one region.
+    """
+
+    SITE = "site"
+    REGION = "region"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRules:
+    """Rules for every configuration of a key, and the meaning of "latency".
+
+    Parameters
+    ----------
+    contingency
+        False: only the latency of normal operation counts (BA, basic availability). True: the worst
+        latency over normal operation and every loss counts (N-1C, N−1 contingency).
+    redirect
+        Who serves the clients of a lost site; see :class:`Redirect`.
+    read_fraction, write_fraction
+        p in (0, 1]: share of the reads (writes) that must lie within the threshold, in each
+        scenario on its own.
+    max_replicas
+        Largest N to consider. Ignored where `replicas` fixes it.
+    replicas, read_quorum, write_quorum
+        N, R, W where policy fixes them; None leaves them to the optimiser.
+    failures
+        F, number of sites that may be lost at once with both quorums still available.
+    loss
+        Sites or regions; see :class:`LossScope`.
+    distinct_regions
+        Whether two replicas may never share a region.
+
+    Raises
+    ------
+    InputError
+        For a value outside its range. Rules that contradict each other (R above what survives, say)
+        are no error: solving gives ``infeasible`` with the reasons.
+
+    Notes
+    -----
+    Strict quorums: consistency R + W >= N + 1; availability: after any loss at least max(R, W)
+    replicas remain, which for the loss of any F sites is R, W <= N − F.
+    """
+
+    contingency: bool = False
+    _: KW_ONLY
+    redirect: Redirect = Redirect.HOP
+    read_fraction: float = 0.9
+    write_fraction: float = 0.9
+    max_replicas: int = 5
+    replicas: int | None = None
+    read_quorum: int | None = None
+    write_quorum: int | None = None
+    failures: int = 1
+    loss: LossScope = LossScope.SITE
+    distinct_regions: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag(self.contingency, "contingency")
+        checks.flag(self.distinct_regions, "distinct_regions")
+        check_member(self.redirect, Redirect, "redirect")
+        check_member(self.loss, LossScope, "loss")
+        fractions = (("read_fraction", self.read_fraction), ("write_fraction", self.write_fraction))
+        for field, share in fractions:
+            if number(share, field, minimum=1 / _DENOMINATOR) > 1:
+                raise InputError(
+                    "out of range",
+                    field=field,
+                    value=share,
+                    expected="a share in (0, 1], not per cent",
+                )
+        whole = (
+            ("max_replicas", self.max_replicas, 1),
+            ("replicas", self.replicas, 1),
+            ("read_quorum", self.read_quorum, 1),
+            ("write_quorum", self.write_quorum, 1),
+            ("failures", self.failures, 0),
+        )
+        for field, count, least in whole:
+            optional = field not in ("max_replicas", "failures")
+            if count is None and optional:
+                continue
+            object.__setattr__(self, field, checks.whole(count, field, minimum=least))
+        if self.loss is LossScope.REGION and self.failures != 1:
+            raise InputError(
+                "only one region is lost at a time",
+                field="failures",
+                value=self.failures,
+                expected="1 with LossScope.REGION",
+            )
+
+    def pairs(self, sites: int) -> tuple[tuple[int, int, int], ...]:
+        """All (N, R, W) worth looking at among `sites` sites, in the order of the tie rule.
+
+        For a fixed set of replicas every order statistic grows with R and W, in every scenario, so
+        a quorum that is larger than R + W = N + 1 asks for is never better ("P2"): only such pairs
+        are listed, unless both quorums are fixed by policy. Availability R, W <= N − F then gives
+        R, W >= F + 1. One pair for N = 3, two for N = 4, three for N = 5 (F = 1).
+        """
+        sizes = range(1, min(self.max_replicas, sites) + 1)
+        if self.replicas is not None:
+            sizes = range(self.replicas, min(self.replicas, sites) + 1)
+        found = []
+        for total in sizes:
+            quorums = [(read, total + 1 - read) for read in range(1, total + 1)]
+            if self.read_quorum is not None and self.write_quorum is not None:
+                quorums = [(self.read_quorum, self.write_quorum)]
+            found += [
+                (total, read, write)
+                for read, write in quorums
+                if self.read_quorum in (None, read)
+                and self.write_quorum in (None, write)
+                and read + write > total
+                and max(read, write) <= total - self.failures
+            ]
+        return tuple(found)
+
+    def needed(self, fraction: float, total: int) -> int:
+        """Requests that must be in time: ⌈p·A⌉ in exact arithmetic.
+
+        p is read as the closest fraction with a denominator of at most 10^6, so 0.9 means 9/10 and
+        not the binary number next to it; the result is the same for proportional demands.
+        """
+        share = Fraction(fraction).limit_denominator(_DENOMINATOR) * total
+        return -(-share.numerator // share.denominator)
+
+
+def check_member(value: object, kind: type[Enum], field: str) -> None:
+    """Refuse anything but a member of `kind`, strings included: typos must not pass silently."""
+    if not isinstance(value, kind):
+        names = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+        raise InputError("unknown choice", field=field, value=value, expected=names)
+
+
+# Goal of a key: objective, limits, and tie-breaking
+
+_SLACK = 1.0 + 1e-12
+"""Loosens limits found by a division, so that rounding never cuts off a tie."""
+
+
+class Target(Enum):
+    """The latency that a goal minimises.
+
+    - ``THRESHOLD``: T = max(T_r, T_w).
+    - ``READS``, ``WRITES``: T_r or T_w alone; ties by the other one (lexicographic).
+    - ``WEIGHTED``: α·T_r + β·T_w.
+    """
+
+    THRESHOLD = "threshold"
+    READS = "reads"
+    WRITES = "writes"
+    WEIGHTED = "weighted"
+
+
+class ThresholdLimits(NamedTuple):
+    """Largest thresholds (ms) a configuration may have, each on its own.
+
+    The worst scenario includes normal operation, so a limit on it holds for both.
+    """
+
+    normal_read: float = math.inf
+    normal_write: float = math.inf
+    worst_read: float = math.inf
+    worst_write: float = math.inf
+
+    def tightened(self, other: ThresholdLimits) -> ThresholdLimits:
+        """Return the lower limit of both for each figure."""
+        return ThresholdLimits(*map(min, self, other))
+
+    def kept(self, metrics: Metrics) -> BoolArray:
+        """Return whether each configuration keeps all four limits."""
+        kept = [figure <= limit for figure, limit in zip(metrics.thresholds, self, strict=True)]
+        return np.asarray(np.logical_and.reduce(kept))
+
+    def excess(self, metrics: Metrics) -> FloatArray:
+        """Return by how much each configuration exceeds the limits, relative; 0 within all."""
+        excess = np.zeros_like(metrics.normal_read)
+        for figure, limit in zip(metrics.thresholds, self, strict=True):
+            if limit < math.inf:
+                excess = excess + np.maximum(figure - limit, 0.0) / max(limit, 1e-9)
+        return excess
+
+
+class Metrics(NamedTuple):
+    """Figures of k configurations, arrays of shape (k,).
+
+    Parameters
+    ----------
+    normal_read, normal_write
+        T_r and T_w in normal operation, ms.
+    worst_read, worst_write
+        Their largest values over normal operation and all losses, ms; equal to the normal ones
+        where losses are not considered.
+    mean
+        Mean latency over all reads and writes in normal operation, ms.
+    """
+
+    normal_read: FloatArray
+    normal_write: FloatArray
+    worst_read: FloatArray
+    worst_write: FloatArray
+    mean: FloatArray
+
+    @property
+    def thresholds(self) -> tuple[FloatArray, ...]:
+        """The four thresholds, in the order of :class:`ThresholdLimits`."""
+        return self[:4]
+
+    def take(self, index: IntArray) -> Metrics:
+        """Return the figures of the configurations in `index`."""
+        return Metrics(*(figure[index] for figure in self))
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Objective of a key and its limits.
+
+    The value of a configuration is X(normal) in BA, and in N-1C
+
+        normal_weight · X(normal) + worst_weight · X(worst)
+
+    where `target` names X. The defaults minimise the worst threshold. (1, 0) with
+    `read_bound` and `write_bound` is "best normal latency whose worst case stays within the
+    bounds"; (1, λ) trades the two.
+
+    Parameters
+    ----------
+    target
+        See :class:`Target`.
+    read_weight, write_weight
+        α, β >= 0 of ``WEIGHTED``, not both zero.
+    normal_weight, worst_weight
+        Weights of normal operation and of the worst scenario, N-1C only; not both zero.
+    read_bound, write_bound
+        Largest T_r, T_w allowed (ms): of the worst scenario in N-1C, of normal operation in BA.
+    """
+
+    target: Target = Target.THRESHOLD
+    _: KW_ONLY
+    read_weight: float = 1.0
+    write_weight: float = 1.0
+    normal_weight: float = 0.0
+    worst_weight: float = 1.0
+    read_bound: float = math.inf
+    write_bound: float = math.inf
+
+    def __post_init__(self) -> None:
+        check_member(self.target, Target, "target")
+        finite = {
+            "read_weight": self.read_weight,
+            "write_weight": self.write_weight,
+            "normal_weight": self.normal_weight,
+            "worst_weight": self.worst_weight,
+        }
+        for field, value in finite.items():
+            number(value, field)
+        for first, second in (("read_weight", "write_weight"), ("normal_weight", "worst_weight")):
+            if finite[first] == 0 and finite[second] == 0:
+                raise InputError(
+                    f"{first} and {second} are both zero: nothing would be minimised",
+                    field=first,
+                    value=0.0,
+                    expected="at least one weight > 0",
+                )
+        for field, bound in (("read_bound", self.read_bound), ("write_bound", self.write_bound)):
+            number(bound, field, infinite=True)
+
+    def weights(self, contingency: bool) -> tuple[float, float]:
+        """(weight of normal operation, weight of the worst scenario); (1, 0) in BA."""
+        return (self.normal_weight, self.worst_weight) if contingency else (1.0, 0.0)
+
+    def monotone(self, contingency: bool) -> bool:
+        """Return whether "value <= t" means limits t on thresholds, so that t can be bisected."""
+        single = self.target in (Target.THRESHOLD, Target.READS, Target.WRITES)
+        return single and sorted(self.weights(contingency)) == [0.0, 1.0]
+
+    def limits(self, value: float, contingency: bool) -> ThresholdLimits:
+        """Limits every configuration with at most `value` obeys, with the bounds of the goal.
+
+        For a :meth:`monotone` goal they are also sufficient. They are valid for any other because
+        thresholds are >= 0 and the worst scenario is never below normal operation.
+        """
+        normal, worst = self.weights(contingency)
+        read, write = math.inf, math.inf
+        if self.target in (Target.THRESHOLD, Target.READS):
+            read = value
+        if self.target in (Target.THRESHOLD, Target.WRITES):
+            write = value
+        if self.target is Target.WEIGHTED:
+            read = _quotient(value, self.read_weight)
+            write = _quotient(value, self.write_weight)
+        bounds = (self.read_bound, self.write_bound)
+        if not contingency:
+            return ThresholdLimits(min(read, bounds[0]), min(write, bounds[1]))
+        worst_limits = [
+            min(_quotient(side, worst), bound)
+            for side, bound in zip((read, write), bounds, strict=True)
+        ]
+        # The worst scenario is never below normal operation, so (w₀ + w₁)·X(normal) <= value.
+        both = (normal + worst) * (1.0 if 0.0 in (normal, worst) else 1.0 / _SLACK)
+        normal_limits = [
+            min(_quotient(side, both), limit)
+            for side, limit in zip((read, write), worst_limits, strict=True)
+        ]
+        return ThresholdLimits(normal_limits[0], normal_limits[1], worst_limits[0], worst_limits[1])
+
+    def values(self, metrics: Metrics, contingency: bool) -> FloatArray:
+        """Value of each configuration; infinite where a bound is broken or a quorum fails."""
+        normal, worst = self.weights(contingency)
+        value = np.zeros_like(metrics.normal_read)
+        # A weight of zero leaves its term out altogether: 0 · ∞ is not a number.
+        if normal > 0:
+            value = value + normal * self._latency(metrics.normal_read, metrics.normal_write)
+        if worst > 0:
+            value = value + worst * self._latency(metrics.worst_read, metrics.worst_write)
+        judged = judged_thresholds(metrics, contingency)
+        kept = (
+            (judged[0] <= self.read_bound)
+            & (judged[1] <= self.write_bound)
+            & np.isfinite(judged[0])
+            & np.isfinite(judged[1])
+        )
+        return np.where(kept, value, math.inf)
+
+    def _latency(self, read: FloatArray, write: FloatArray) -> FloatArray:
+        if self.target is Target.READS:
+            return read
+        if self.target is Target.WRITES:
+            return write
+        if self.target is Target.WEIGHTED:
+            if self.read_weight == 0:
+                return self.write_weight * write
+            if self.write_weight == 0:
+                return self.read_weight * read
+            return self.read_weight * read + self.write_weight * write
+        return np.maximum(read, write)
+
+
+def judged_thresholds(metrics: Metrics, contingency: bool) -> tuple[FloatArray, FloatArray]:
+    """(T_r, T_w) that bounds apply to: the worst scenario in N-1C, normal operation in BA."""
+    if contingency:
+        return metrics.worst_read, metrics.worst_write
+    return metrics.normal_read, metrics.normal_write
+
+
+def second_key(goal: Goal, metrics: Metrics, contingency: bool) -> FloatArray | None:
+    """Key 2 of the tie rule; None for ``THRESHOLD``, which has none."""
+    read, write = judged_thresholds(metrics, contingency)
+    if goal.target is Target.READS:
+        return write
+    if goal.target is Target.WRITES:
+        return read
+    return None if goal.target is Target.THRESHOLD else np.maximum(read, write)
+
+
+def tie_order_of_equals(
+    metrics: Metrics, sites: IntArray, replicas: IntArray, read_quorum: IntArray
+) -> IntArray:
+    """Order of k configurations, best first, that are equal in keys 1 and 2 of the tie rule.
+
+    The rule compares, in this order:
+
+    1. the value of the goal;
+    2. the other side's threshold for ``READS`` and ``WRITES``; max(T_r, T_w) for ``WEIGHTED``
+       (both of the worst scenario in N-1C);
+    3. max(T_r, T_w) in normal operation;
+    4. T_r + T_w in normal operation;
+    5. the mean latency in normal operation;
+    6. N;
+    7. the replica set, lexicographically by site index;
+    8. R (and so W).
+
+    Parameters
+    ----------
+    sites
+        Replica sets as rows of increasing site indices padded with -1, shape (k, largest N).
+    replicas, read_quorum
+        N and R, shape (k,).
+
+    Notes
+    -----
+    Comparisons are exact. All figures are elements of the RTT matrix, or sums formed in one fixed
+    order, so the rule gives the same answer whichever method produced the configurations.
+    """
+    keys = (
+        np.maximum(metrics.normal_read, metrics.normal_write),
+        metrics.normal_read + metrics.normal_write,
+        metrics.mean,
+        replicas,
+        *sites.T,
+        read_quorum,
+    )
+    return np.lexsort(keys[::-1])
+
+
+def stages(goal: Goal, contingency: bool) -> tuple[Goal, ...]:
+    """Goals in lexicographic order: each is minimised among the optima of the goals before.
+
+    They are keys 1 to 3 of the tie rule for a :meth:`Goal.monotone` goal; for others only key 1.
+    """
+    found = [goal]
+    if not goal.monotone(contingency):
+        return (goal,)
+    other = {Target.READS: Target.WRITES, Target.WRITES: Target.READS}.get(goal.target)
+    if other is not None:
+        found.append(replace(goal, target=other, normal_weight=0.0, worst_weight=1.0))
+    if contingency and (other is not None or goal.worst_weight > 0):
+        found.append(replace(goal, target=Target.THRESHOLD, normal_weight=1.0, worst_weight=0.0))
+    return tuple(found)
+
+
+def _quotient(value: float, weight: float) -> float:
+    if weight == 0:
+        return math.inf
+    if weight == 1:
+        return value
+    return value / weight * _SLACK
+
 
 CountArray = npt.NDArray[np.int64]
 
@@ -94,8 +553,8 @@ class QuorumProblem:
     _: KW_ONLY
     sites: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
-    rules: StoreRules = field(default_factory=StoreRules)
-    goal: Goal = field(default_factory=Goal)
+    rules: StoreRules = dataclasses.field(default_factory=StoreRules)
+    goal: Goal = dataclasses.field(default_factory=Goal)
     name: str = "key"
 
     def __post_init__(self) -> None:
@@ -357,8 +816,8 @@ def site_requests(instance: Instance) -> tuple[CountArray, CountArray]:
     InputError
         When no client reads.
     """
+    from placement.model.demand import reads_and_writes
     from placement.model.instance import Instance
-    from placement.model.read_write_counts import reads_and_writes
 
     instance_of(instance, Instance, "instance", "a placement.Instance")
     table = instance.client_rtt

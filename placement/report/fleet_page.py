@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.evaluation.value_tables import ValueTable
+from placement.evaluation.objective import ValueTable
 from placement.fleet.fleet_tables import limits_table, payers_table
 from placement.report.charts.html_tables import (
     data_table,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.evaluation.bill import MonthlyBill, bill_of, bill_tables
-from placement.evaluation.rules_of_thumb import RuleOfThumb, rules_of_thumb
+from placement.evaluation.breakdown import RuleOfThumb, rules_of_thumb
 from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan, evaluate

@@ -34,8 +34,8 @@ from placement.tail.distribution_arithmetic import (
     quorum_distribution,
     sum_of_independent,
 )
-from placement.tail.latency_mixture import Flow, flows
-from placement.tail.pair_bins import SMALL
+from placement.tail.histograms import SMALL
+from placement.tail.objective import Flow, flows
 from placement.tail.rtt_distributions import Distributions
 
 _KNOWN = 2000  # voter sets whose waits are remembered

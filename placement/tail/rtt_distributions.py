@@ -4,16 +4,21 @@ Pairs are independent (Sharov et al., section 3.1). How one pair becomes bins: s
 :mod:`placement.tail.histograms`. Mass beyond the horizon is kept as overflow, never dropped in
 silence.
 
-Latency distributions inside plan files: as what they were worked out from, or bin by bin.
+In plan files a family is two words, percentiles are a small table, and everything else is written
+as histograms, each from its first bin that is not empty to its last. All of it is in the file: a
+plan that was judged by distributions is never read with others.
 
-A family is two words, percentiles are a small table, and everything else is written as histograms,
-each from its first bin that is not empty to its last. All of it is in the file: a plan that was
-judged by distributions is never read with others.
+A percentile of a sum of several round trips may lie far beyond every single one of them, and beyond
+the horizon of distributions with overflow nothing is known. So the horizon is what RTTs of a long
+pair hardly ever exceed, once for each round trip of the longest operation. A few pairs with wild
+tails do not stretch it: what they have beyond it is overflow, and a percentile that needs to know
+more is reported as beyond the horizon.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,10 +29,9 @@ import numpy.typing as npt
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.instance import Instance
-from placement.support.checks import FloatArray, frozen
-from placement.tail.bin_grid import MOST
-from placement.tail.histograms import Family, of_families, of_percentiles
-from placement.tail.pair_bins import PairBins, Segments
+from placement.model.operations import Wait
+from placement.support.checks import FloatArray, frozen, number
+from placement.tail.histograms import Family, PairBins, Segments, of_families, of_percentiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,3 +489,134 @@ def _pairs(document: Document, key: str, rows: int, columns: int, bins: int) -> 
     start = np.append(0, np.cumsum([len(part) for part in parts]))
     segments = Segments(np.array(first), start, np.concatenate(parts), bins)
     return PairBins(np.arange(rows * columns).reshape(rows, columns), segments)
+
+
+# Width of the grid of bins, when it is not given
+
+EXCEEDED = 1e-6
+"""Share of a pair's RTTs that may lie beyond its reach."""
+
+MOST = 2_000_000_000
+"""Bins of all pairs that distributions may have; those with mass are stored alone."""
+
+_LONG = 0.9  # of the pairs reach no farther than a long pair
+
+
+def reach_of_family(mean: float, variation: float, family: Family) -> float:
+    """RTT in ms that a share of at most `EXCEEDED` exceeds.
+
+    The quantile itself for the log-normal. For the gamma distribution of shape k = 1/variation² the
+    Chernoff bound, P(X >= (1 + t)·mean) <= exp(−k·(t − ln(1 + t))), solved for t by bisection.
+    """
+    if variation == 0:
+        return mean
+    if family == "lognormal":
+        sigma = math.sqrt(math.log1p(variation**2))
+        deviate = statistics.NormalDist().inv_cdf(1 - EXCEEDED)
+        return mean * math.exp(deviate * sigma - sigma**2 / 2)
+    wanted = -math.log(EXCEEDED) * variation**2
+    low, high = 0.0, 1.0
+    while high - math.log1p(high) < wanted:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle - math.log1p(middle) < wanted else (low, middle)
+    return mean * (1 + high)
+
+
+def reach_of_percentiles(percents: tuple[float, ...], values: tuple[float, ...]) -> float:
+    """RTT in ms that a share `EXCEEDED` exceeds, the tail going on as in `of_percentiles`."""
+    below, last = 1 - percents[-2] / 100, 1 - percents[-1] / 100
+    scale = (values[-1] - values[-2]) / math.log(below / last)
+    return values[-1] + max(0.0, scale * math.log(last / EXCEEDED))
+
+
+def bins_for(
+    instance: Instance, reaches: Sequence[float] | FloatArray, width: float, *, endless: bool = True
+) -> int:
+    """Bins of `width` ms for an instance.
+
+    Parameters
+    ----------
+    instance
+        Whose operations say how many round trips there are, and whose RTTs must all fit.
+    reaches
+        RTT in ms that each pair hardly ever exceeds.
+    width
+        Bin width in ms.
+    endless
+        Whether RTTs go on beyond the reach. If not, the farthest reach is far enough: without
+        overflow sums are known beyond the horizon too.
+    """
+    hops = max(
+        sum(map(math.ceil, operation.coefficients))
+        + sum(math.ceil(wait.times) for wait in operation.waits if isinstance(wait, Wait))
+        for operation in instance.operations
+    )
+    longest = max(float(instance.client_rtt.max()), float(instance.site_rtt.max()))
+    horizon = max(hops * float(np.quantile(np.asarray(reaches), _LONG)), 2 * longest)
+    farthest = float(np.max(reaches))
+    return bins_within(instance, horizon if endless else min(horizon, farthest), width)
+
+
+def bins_within(instance: Instance, horizon: float, width: float) -> int:
+    """Bins of `width` ms up to `horizon` ms.
+
+    Raises
+    ------
+    InputError
+        For a width or horizon that is no positive number, or more bins than `MOST`.
+    """
+    width = number(width, "bin width", above=True)
+    horizon = number(horizon, "horizon")
+    bins = math.floor(horizon / width + 0.5) + 1
+    pairs = len(instance.sites) * (len(instance.sites) + len(instance.clients))
+    if instance.varying_rtt:
+        pairs *= len(instance.intervals)
+    if bins * pairs > MOST:
+        raise InputError(
+            f"too fine: {bins:,} bins for each of {pairs:,} pairs",
+            field="bin width",
+            value=width,
+            expected=f"wider bins, or a shorter horizon than {horizon:g} ms",
+        )
+    return bins
+
+
+# Distributions of RTTs of which only the means are known: one family, one relative spread
+
+
+def spread_distributions(
+    instance: Instance,
+    spread: float,
+    *,
+    whole: Instance | None = None,
+    family: Family = "lognormal",
+    width: float = 1.0,
+    horizon: float | None = None,
+) -> Distributions:
+    """Return distributions of one family around the RTTs of an instance.
+
+    Parameters
+    ----------
+    instance
+        One whose RTTs do not vary by interval.
+    spread
+        Standard deviation of every RTT, relative to its mean.
+    whole
+        Instance whose RTTs lie within the grid, where they vary and `instance` is one interval of
+        it; None: `instance`.
+    family
+        "lognormal" or "gamma".
+    width
+        Of a bin, ms.
+    horizon
+        RTTs beyond it are only known to be longer, ms; None: beyond all but a negligible share.
+    """
+    whole = instance if whole is None else whole
+    if horizon is not None:
+        bins = bins_within(whole, horizon, width)
+    else:
+        rtts = np.append(whole.client_rtt.ravel(), whole.site_rtt.ravel())
+        bins = bins_for(whole, rtts * reach_of_family(1.0, spread, family), width)
+    return Distributions.parametric(instance, family, variation=spread, width=width, bins=bins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.support.status import Status, Termination
 from placement.text.text_tables import (
     LABEL,
@@ -292,7 +292,7 @@ def leader_tables(plan: Plan) -> list[ValueTable]:
     )
     if plan.problem.demand.has_waits or plan.configuration is None:
         return [ranking] if plan.leaders else []
-    from placement.evaluation.rules_of_thumb import rules_of_thumb
+    from placement.evaluation.breakdown import rules_of_thumb
 
     rules = ValueTable(
         "The same replicas with a leader chosen by a baseline rule",
@@ -361,7 +361,7 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     """
     import numpy as np
 
-    from placement.model.instance_facts import instance_facts  # loads NumPy
+    from placement.model.instance import instance_facts  # loads NumPy
 
     issued = instance.counts.sum(axis=(0, 2))
     order = np.argsort(-issued, kind="stable")

@@ -11,6 +11,8 @@ See :mod:`placement.workloads.fleets` for the law.
 
 from placement.support.lazy import lazy_names
 from placement.workloads.activity import FRIDAY_SATURDAY as FRIDAY_SATURDAY
+from placement.workloads.activity import USER_EXPONENT as USER_EXPONENT
+from placement.workloads.activity import Clients as Clients
 from placement.workloads.activity import Consumer as Consumer
 from placement.workloads.activity import Curve as Curve
 from placement.workloads.activity import Event as Event
@@ -25,7 +27,12 @@ from placement.workloads.activity import Office as Office
 from placement.workloads.activity import Outage as Outage
 from placement.workloads.activity import Scene as Scene
 from placement.workloads.activity import Timeline as Timeline
+from placement.workloads.activity import everywhere as everywhere
+from placement.workloads.activity import home_and_tail as home_and_tail
 from placement.workloads.activity import local_time as local_time
+from placement.workloads.activity import national as national
+from placement.workloads.activity import regional as regional
+from placement.workloads.activity import two_poles as two_poles
 from placement.workloads.fleets import AR1 as AR1
 from placement.workloads.fleets import CONCENTRATION as CONCENTRATION
 from placement.workloads.fleets import FOOTPRINTS as FOOTPRINTS
@@ -44,12 +51,5 @@ from placement.workloads.fleets import mix_shares as mix_shares
 from placement.workloads.fleets import sample_mix as sample_mix
 from placement.workloads.fleets import standard_database as standard_database
 from placement.workloads.fleets import write_parquet as write_parquet
-from placement.workloads.footprints import USER_EXPONENT as USER_EXPONENT
-from placement.workloads.footprints import Clients as Clients
-from placement.workloads.footprints import everywhere as everywhere
-from placement.workloads.footprints import home_and_tail as home_and_tail
-from placement.workloads.footprints import national as national
-from placement.workloads.footprints import regional as regional
-from placement.workloads.footprints import two_poles as two_poles
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -28,6 +28,7 @@ from placement.support.checks import (
     whole,
 )
 from placement.workloads.activity import (
+    Clients,
     Consumer,
     Curve,
     Event,
@@ -41,12 +42,9 @@ from placement.workloads.activity import (
     Outage,
     Scene,
     Timeline,
-    local_time,
-)
-from placement.workloads.footprints import (
-    Clients,
     everywhere,
     home_and_tail,
+    local_time,
     national,
     regional,
     two_poles,

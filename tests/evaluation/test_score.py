@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Diversity, Instance, Operation, Problem
+from placement.evaluation.breakdown import rules_of_thumb
 from placement.evaluation.least_total_wait import least_total_wait
-from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.evaluation.score import (
     TIE,
     closest_first,

@@ -32,7 +32,8 @@ from placement.explore.worker import Worker
 from placement.io import load_plan
 from placement.model.changed_instance import with_mix, with_site
 from placement.question import Question
-from placement.tail.rtt_spread import percentile_of_spread, spread_distributions
+from placement.tail.objective import percentile_of_spread
+from placement.tail.rtt_distributions import spread_distributions
 from tests.explore.serving import TOKEN, Served, events_of, served
 from tests.io.worlds import small
 

@@ -17,10 +17,10 @@ from placement.errors import InputError
 from placement.feasibility.feasible_plans import (
     complete_configuration,
     find_feasible,
+    kept_diversity,
     reasons_infeasible,
     violations,
 )
-from placement.feasibility.kept_diversity import kept_diversity
 from placement.io import load_plan, save_instance, save_plan
 from placement.model.site_families import SiteSubset, subsets
 from placement.testing import every_configuration, random_instance

@@ -18,8 +18,8 @@ from formulations.fleet.pricing import certify_priced
 from placement import Problem
 from placement.errors import CertificateError, InputError
 from placement.fleet import FleetMember, FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
+from placement.fleet.fleet_plan import PricedQuestion
 from placement.fleet.fleet_tables import fleet_document, no_plan_document, read_fleet_document
-from placement.fleet.shared_rows import PricedQuestion
 from placement.io import save_instance
 from placement.io.fleet_plan_file import check_fleet_file, read_fleet_file, with_question
 from placement.proof.fleet_proof import prove_fleet

@@ -29,7 +29,7 @@ from heuristics.rules import kq, qk
 from heuristics.weighted_kmeans import kmeans, kmeans_of_each
 from placement import Diversity, Instance, Problem, Status, UnsupportedError
 from placement.errors import InputError
-from placement.evaluation.rules_of_thumb import rules_of_thumb
+from placement.evaluation.breakdown import rules_of_thumb
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io.instance_folder import (
     instance_document,

@@ -339,7 +339,7 @@ def test_reading_and_writing_files_imports_no_pandas() -> None:
         "from tests.io.worlds import small\n"
         "with tempfile.TemporaryDirectory() as f:\n"
         "    io.save_instance(small(), f + '/w'); io.load_instance(f + '/w')\n"
-        "import placement.model.data_frames\n"
+        "import placement.model.instance\n"
         "print('pandas' in sys.modules, 'pyarrow' in sys.modules)"
     )
     done = subprocess.run(

@@ -15,8 +15,7 @@ from placement.measures import Limit, Measure, MeasureKind, read_measure
 from placement.measures.question import MeasureQuestion, percentile_question, question_of
 from placement.measures.values import value, values
 from placement.model.instance import Instance
-from placement.tail.rtt_distributions import Distributions
-from placement.tail.rtt_spread import spread_distributions
+from placement.tail.rtt_distributions import Distributions, spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import examples
 

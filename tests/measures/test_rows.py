@@ -31,7 +31,7 @@ from placement.measures.rows import (
 from placement.measures.scenarios import functions
 from placement.measures.values import deadline_bins, percentile_of, value, values
 from placement.model.instance import Instance
-from placement.tail.rtt_spread import spread_distributions
+from placement.tail.rtt_distributions import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import examples, seeds
 from tests.measures.test_questions import asked, truth

@@ -20,7 +20,7 @@ from placement.methods import Options, explained, load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination
-from placement.tail.rtt_spread import spread_distributions
+from placement.tail.rtt_distributions import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import seeds
 

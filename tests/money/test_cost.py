@@ -28,7 +28,7 @@ from placement import (
 )
 from placement.analysis.sensitivity import demand_range
 from placement.cli.dispatch import main
-from placement.datasets.aws_transfer import find_aws_transfer
+from placement.datasets.bundled import find_aws_transfer
 from placement.evaluation.bill import bill_of
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import configuration_cost, cost_model

@@ -34,7 +34,7 @@ from heuristics.online.selection import (
 from placement.api import load
 from placement.cli import main
 from placement.errors import InputError
-from placement.model.read_write_counts import reads_and_writes
+from placement.model.demand import reads_and_writes
 from placement.online import CAUSES, dynamic, reads, selection, spawn_streams, summarise
 from placement.online.dynamic import store_demand, vote_simulator
 from placement.online.dynamic.copy_protocol import ProtocolSettings

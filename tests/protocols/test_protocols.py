@@ -32,8 +32,8 @@ from placement.measures.question import percentile_question
 from placement.methods import load_method
 from placement.methods.registry import refusal
 from placement.model.configuration import Configuration
+from placement.model.operations import Clause
 from placement.model.protocols import families, operation_path, system_rows
-from placement.model.waits import Clause
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.replay import Deployments, Trace

@@ -17,11 +17,11 @@ from placement.databases.deployment import deployment_of_plan
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.witness_places import (
+from placement.feasibility.feasible_plans import (
     count_places,
     named_question,
     original,
+    violations,
     witness_places,
 )
 from placement.io import load_plan, save_plan

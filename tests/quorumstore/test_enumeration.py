@@ -43,7 +43,7 @@ from placement.quorumstore import (
     metrics,
     tie_order_of_equals,
 )
-from placement.quorumstore.goal import second_key
+from placement.quorumstore.problem import second_key
 from placement.support.status import Status, Termination
 from tests.cli.command import output_of
 from tests.effort import seeds

@@ -29,7 +29,7 @@ from placement.quorumstore import (
     evaluate,
     full_replication_bound,
 )
-from placement.quorumstore.set_swaps import swap_neighbours
+from placement.quorumstore.plan import swap_neighbours
 from placement.support.status import Status, Termination
 from tests.effort import examples, seeds
 from tests.quorumstore.instances import random_problem, random_rules

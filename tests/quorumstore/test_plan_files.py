@@ -15,14 +15,13 @@ from placement.cli.dispatch import main
 from placement.errors import InputError, LimitError
 from placement.io import load_any_plan, load_plan, save_instance, save_plan
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, evaluate, loss_thresholds
-from placement.quorumstore.problem import site_requests
+from placement.quorumstore.problem import LossScope, Redirect, site_requests
 from placement.quorumstore.refutation_tree import (
     ScenarioBounds,
     prove_bound,
     refutation_tree,
     replay,
 )
-from placement.quorumstore.rules import LossScope, Redirect
 from placement.support.status import Status
 from tests.effort import seeds
 

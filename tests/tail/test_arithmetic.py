@@ -16,7 +16,6 @@ from placement.evaluation.score import operation_latency, score
 from placement.measures.question import percentile_question
 from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
-from placement.tail.bin_grid import bins_for, bins_within, reach_of_family, reach_of_percentiles
 from placement.tail.distribution_arithmetic import (
     at_least,
     fft_length,
@@ -26,14 +25,20 @@ from placement.tail.distribution_arithmetic import (
     sum_of_independent,
 )
 from placement.tail.histograms import (
+    PairBins,
     means_of_percentiles,
     of_families,
     of_family,
     of_percentiles,
     of_weights,
 )
-from placement.tail.latency_mixture import mixture
-from placement.tail.pair_bins import PairBins
+from placement.tail.objective import mixture
+from placement.tail.rtt_distributions import (
+    bins_for,
+    bins_within,
+    reach_of_family,
+    reach_of_percentiles,
+)
 from placement.testing import every_configuration, random_instance
 from tests.effort import examples
 from tests.tail.worlds import drawn, sampled, whole

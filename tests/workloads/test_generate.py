@@ -394,7 +394,7 @@ def test_a_thousand_databases_for_two_weeks():
 
 def test_an_instance_takes_what_was_generated():
     import placement
-    from placement.datasets.modelled import world27_cities
+    from placement.datasets.bundled import world27_cities
 
     world = placement.load("world27")
     clients = Clients.from_cities(world27_cities())

@@ -277,7 +277,7 @@ _ASK_PROTOCOLS = (
 
 def _proven_by(paths: Mapping[str, CommitPath]) -> str:
     """Name the methods that prove plans under the paths of a protocol."""
-    from placement.model.waits import Wait
+    from placement.model.operations import Wait
 
     waits = [Wait(wait) for path in paths.values() for wait in path.waits]
     if any(wait.origin != "leader" for wait in waits):

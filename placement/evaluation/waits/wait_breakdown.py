@@ -14,7 +14,7 @@ from placement.evaluation.score import nearest, score_terms, wait_latencies
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, WaitTerm
-from placement.model.waits import Clause, Wait
+from placement.model.operations import Clause, Wait
 from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.waits import Clause
+from placement.model.operations import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 # The cases of each wait of the leaders alone, from which the engine makes those that it needs

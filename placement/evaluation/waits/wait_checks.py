@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
+from placement.model.operations import Clause, Wait
 from placement.model.protocols import Protocol
-from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
     from placement.problem import Problem

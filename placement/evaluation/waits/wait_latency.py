@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.model.constraints import majority
 from placement.model.demand import Demand, WaitTerm
-from placement.model.waits import Clause
+from placement.model.operations import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.waits import Clause
+from placement.model.operations import Clause
 from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from placement.problem import Problem
 from placement.report.charts.palette import METHODS
 from placement.support.checks import FloatArray, IntArray, instance_of, whole
 from placement.tail.distribution_arithmetic import percentile
-from placement.tail.latency_mixture import weighted_sum
-from placement.tail.objective import Percentile
+from placement.tail.objective import Percentile, weighted_sum
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,9 +34,8 @@ from typing import Literal, NamedTuple
 from placement.errors import require
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
-from placement.evaluation.objective import quorum_size, score_of
+from placement.evaluation.objective import ValueColumn, ValueTable, quorum_size, score_of
 from placement.evaluation.score import score
-from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, majority
 from placement.plan import Plan

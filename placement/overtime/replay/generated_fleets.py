@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.datasets import City, cities
-from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
+from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.overtime.replay.deployments import Trace
@@ -70,7 +70,7 @@ def client_ground(instance: Instance) -> ClientGround:
                 expected="bundled cities, or coordinates for every client",
             )
         places = cities()
-        owner = geo.closest([(city.lat, city.lon) for city in places], at)
+        owner = great_circle_km([(city.lat, city.lon) for city in places], at).argmin(axis=1)
     rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
     nearest = rtt.argmin(axis=1)[owner]
     return ClientGround(

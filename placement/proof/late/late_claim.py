@@ -49,8 +49,7 @@ from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.late.late_votes import LESS, SHARE_BITS, UNIT, LateVotes, raised, repeated
 from placement.support.checks import FloatArray, IntArray
 from placement.support.work import Work
-from placement.tail.latency_mixture import Flow, flows
-from placement.tail.objective import Percentile
+from placement.tail.objective import Flow, Percentile, flows
 from placement.tail.rtt_distributions import Distributions
 
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)

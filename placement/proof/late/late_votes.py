@@ -47,7 +47,7 @@ from placement.model.constraints import Rules
 from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.support.checks import FloatArray, IntArray
 from placement.support.work import Work
-from placement.tail.latency_mixture import Flow
+from placement.tail.objective import Flow
 from placement.tail.rtt_distributions import Distributions
 
 SHARE_BITS = 50

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from placement.evaluation.value_tables import ValueTable
+from placement.evaluation.objective import ValueTable
 from placement.report.charts.markup import Child, Markup, join, tag
 
 _WORDY = 40

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.html_tables import section, value_table

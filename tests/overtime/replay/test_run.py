@@ -35,7 +35,7 @@ from placement.overtime.replay.replay_report import LeaderRanking, leader_rankin
 from placement.overtime.replay.results import gains
 from placement.plan import objective_value
 from placement.tail import Distributions
-from placement.tail.latency_mixture import mixture
+from placement.tail.objective import mixture
 from placement.testing import every_configuration, random_instance
 from tests.effort import examples
 from tests.overtime.replay.cases import (
