@@ -1,34 +1,30 @@
-"""Appending to a file of results so that a crash costs at most the line being written.
+"""Adding rows to a file of results so that a crash costs no row that is there.
 
-The format, and its reader, are in :mod:`placement.report.result_file`. Each line is one ``write``
-to a file opened for appending, followed by ``fsync``; a torn last line left by an earlier crash is
-cut off before anything is appended; a lock keeps a second run out. A file that is replaced keeps
-its old rows until the first new row is on the disk: head and row are written beside it, under the
-lock, and renamed over it.
+The format, and its reader, are in :mod:`placement.report.result_file`. With each row the file is
+written whole beside itself, synced, and renamed: it never has a part of a line. A torn last line
+that a copy or a power failure has left is cut off. A lock beside the file keeps a second run out.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from placement.errors import InputError
-from placement.io.formats.files import check_file
+from placement.io.formats.files import check_file, write_file
 from placement.report.result_file import FORMAT, VERSION, Results, read_results
 
 
 class ResultsFile:
-    """A file of results, open for appending by this process alone.
+    """A file of results, to which this process alone adds.
 
     Parameters
     ----------
     path
-        Created when absent, with its folder. A regular file, or nothing.
+        Its folder is made when absent. A regular file, or nothing.
     fresh
         Begin again: the rows that stand there are neither read nor kept. They stay on the disk
         until the first new row is safe.
@@ -39,32 +35,27 @@ class ResultsFile:
         When another process has it open, when it holds no results, or when the path is that of a
         folder, a pipe or a device.
     OSError
-        When the file cannot be opened.
+        When its folder takes no files.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, fresh: bool = False) -> None:
         given = Path(path)
         given.parent.mkdir(parents=True, exist_ok=True)
         self.path = check_file(given, force=True, regular=True)
-        self._file = _open_locked(self.path)
-        self._fresh = fresh
-        self._head = b""
+        self._beside = self.path.with_name(f".{self.path.name[:100]}.lock.tmp")
+        self._lock = _locked(self._beside, self.path)
+        self._lines = b""
         self.earlier: Results = Results((), (), 0)
         try:
-            if not fresh:
+            if not fresh and self.path.exists():
                 self.earlier = read_results(self.path)
-                self._mend()
-            _sync_folder(self.path.parent)
+                whole = self.path.read_bytes()
+                self._lines = whole[: len(whole) - self.earlier.dropped]
+                if self.earlier.dropped:
+                    write_file(self.path, self._lines, force=True)
         except BaseException:
-            os.close(self._file)
+            self.close()
             raise
-
-    def _mend(self) -> None:
-        """Cut the file after the last whole line."""
-        if self.earlier.dropped:
-            size = os.fstat(self._file).st_size
-            os.ftruncate(self._file, size - self.earlier.dropped)
-            os.fsync(self._file)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -78,64 +69,28 @@ class ResultsFile:
         return frozenset(str(row["key"]) for row in self.earlier.rows if row["outcome"] in final)
 
     def start(self, head: Mapping[str, object]) -> int:
-        """Append the head of a run and return its number; a fresh file keeps it for the first row.
-
-        Raises
-        ------
-        OSError
-            When it cannot be written.
-        """
+        """Begin a run, whose head is written with its first row, and return its number."""
         number = 1 + max((int(run.get("id", 0)) for run in self.earlier.runs), default=0)
-        line = _line({"kind": "run", "format": FORMAT, "version": VERSION, "id": number, **head})
-        if self._fresh:
-            self._head = line
-        else:
-            self._append(line)
+        about = {"kind": "run", "format": FORMAT, "version": VERSION, "id": number}
+        self._lines += _line({**about, **head})
         return number
 
     def add(self, row: Mapping[str, object]) -> None:
-        """Append one row; when this returns, it is on the disk.
+        """Add one row; when this returns, it is on the disk.
 
         Raises
         ------
         OSError
-            When it cannot be written; no part of it stays in the file then.
+            When it cannot be written; the file stays as it was.
         """
-        line = _line({"kind": "row", **row})
-        if self._fresh:
-            self._begin_anew(self._head + line)
-        else:
-            self._append(line)
-
-    def _append(self, line: bytes) -> None:
-        before = os.fstat(self._file).st_size
-        try:
-            _write_all(self._file, line)
-        except OSError as error:  # a full disk: leave no torn line where others will follow
-            os.ftruncate(self._file, before)
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
-
-    def _begin_anew(self, lines: bytes) -> None:
-        """Replace the file by another that is locked before it gets the name."""
-        other = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(6)}.tmp")
-        handle = os.open(other, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            _write_all(handle, lines)
-            other.replace(self.path)
-        except BaseException as error:
-            os.close(handle)
-            other.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise OSError(error.errno, error.strerror, str(self.path)) from error
-            raise
-        os.close(self._file)
-        self._file, self._fresh = handle, False
-        _sync_folder(self.path.parent)
+        lines = self._lines + _line({"kind": "row", **row})
+        write_file(self.path, lines, force=True)
+        self._lines = lines
 
     def close(self) -> None:
-        """Close the file and release the lock."""
-        os.close(self._file)
+        """Release the lock."""
+        self._beside.unlink(missing_ok=True)
+        os.close(self._lock)
 
     def __enter__(self) -> ResultsFile:
         return self
@@ -144,13 +99,13 @@ class ResultsFile:
         self.close()
 
 
-def _open_locked(path: Path) -> int:
-    """Open the file that has this name once it is locked: a run may have replaced it before."""
+def _locked(beside: Path, path: Path) -> int:
+    """Open the file beside a path once it is locked: the run that had it may have removed it."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), path.stat()):
+            if os.path.samestat(os.fstat(handle), beside.stat()):
                 return handle
         except FileNotFoundError:  # removed between the two steps: make it again
             pass
@@ -164,24 +119,3 @@ def _open_locked(path: Path) -> int:
 
 def _line(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """Write with one call, and sync.
-
-    Raises
-    ------
-    OSError
-        Also where the system takes a part only, which is how a disk that fills up begins.
-    """
-    if os.write(handle, data) != len(data):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    os.fsync(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
+from unittest.mock import Mock
 
 import pytest
 
@@ -188,11 +189,9 @@ def test_forced_results_stay_when_nothing_can_be_written(
     path = tmp_path / "rows.jsonl"
     path.write_text("old\n")
 
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with ResultsFile(path, fresh=True) as file:
-        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
         with pytest.raises(OSError, match=r"No space left on device: '.*rows\.jsonl'"):
             file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
         monkeypatch.undo()
@@ -225,15 +224,13 @@ def test_a_file_that_cannot_be_written_is_no_traceback(
     assert err.startswith("error: ")
     assert str(tmp_path / "file") in err
 
-    def full(handle: int, data: bytes) -> int:
-        return len(data) // 2
-
     path = tmp_path / "rows.jsonl"
-    monkeypatch.setattr("benchmarks.harness.result_rows.os.write", full)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
     assert harness.main(["run", "small", "-o", str(path)]) == 1
     err = capsys.readouterr().err
     assert f"error: {path}: No space left on device" in err
-    assert path.read_bytes() == b""
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -394,8 +391,6 @@ def test_solved_cells_survive_kills(tmp_path: Path) -> None:
 
 def test_torn_last_line_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
     """Cut at every byte of its last row, a file keeps the rows before; resuming mends it."""
-    from benchmarks.harness.result_rows import ResultsFile
-
     path = tmp_path / "rows.jsonl"
     with ResultsFile(path) as file:
         run = file.start({"suite": "x"})
@@ -416,8 +411,6 @@ def test_torn_last_line_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
 
 def test_zeros_after_a_power_failure_are_torn(tmp_path: Path) -> None:
     """A last line of the right length but without its content is no row."""
-    from benchmarks.harness.result_rows import ResultsFile
-
     path = tmp_path / "rows.jsonl"
     with ResultsFile(path) as file:
         file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
