@@ -339,8 +339,6 @@ class Servers:
         For data and logs; another cluster needs another.
     processes
         What stops the servers.
-    inside
-        Words before a command that take it to a site.
 
     Attributes
     ----------
@@ -348,36 +346,21 @@ class Servers:
         Process of each server that was started and not stopped.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        processes: Processes,
-        inside: Callable[[str], Sequence[str]] = lambda _site: (),
-    ) -> None:
-        self.folder, self.processes, self.inside = folder, processes, inside
+    def __init__(self, folder: Path, processes: Processes) -> None:
+        self.folder, self.processes = folder, processes
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def kill(self, site: str) -> None:
         """End a server at once."""
         self.processes.stop(self.running.pop(site))
 
-    def stop(self) -> None:
-        """End all servers."""
-        while self.running:
-            self.processes.stop(self.running.popitem()[1])
 
-    def output(self, site: str, *command: str | Path) -> str | None:
-        """Return the output of a command at a site, or None when it fails or takes a minute."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [*self.inside(site), *command],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=60,
-            )
-            return done.stdout if done.returncode == 0 else None
-        return None
+def output(*command: str | Path) -> str | None:
+    """Return the output of a command, or None when it fails or takes a minute."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout if done.returncode == 0 else None
+    return None
 
 
 def answer(process: subprocess.Popen[str], question: object) -> Any:

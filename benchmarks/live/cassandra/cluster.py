@@ -85,8 +85,10 @@ class CassandraCluster(Servers):
         Of :func:`cassandra_programs`.
     nodes
         Name of a server -> its datacentre and its address; all learn of each other from the first.
-    folder, processes, inside
+    folder, processes
         As :class:`benchmarks.live.programs.Servers` takes them.
+    inside
+        Words before a command that take it to a server.
     """
 
     commitlog = "commitlog_sync: periodic\ncommitlog_sync_period: 10000ms"
@@ -99,7 +101,8 @@ class CassandraCluster(Servers):
         processes: Processes,
         inside: Callable[[str], Sequence[str]] = lambda _name: (),
     ) -> None:
-        super().__init__(folder, processes, inside)
+        super().__init__(folder, processes)
+        self.inside = inside
         self.classpath, self.python = programs
         self.nodes = dict(nodes)
         self._first = next(iter(nodes))
@@ -174,8 +177,3 @@ class CassandraCluster(Servers):
             lambda said: len(said.get("rows", (None,) * 99)) == others,
             240,
         )
-
-    def stop(self) -> None:
-        """End the client and all servers."""
-        self.processes.stop(self._client)
-        super().stop()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited
+from benchmarks.live.programs import Processes, Servers, awaited, output
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import Request, Script, read_deployment
 
@@ -39,37 +39,21 @@ class EtcdCluster(Servers):
         self._arguments: dict[str, list[str]] = {}
         self._learners: set[str] = set()
         self._starts = 0
-        self._site = {self.name(site): site for site in addresses}
-        self._address = {self.name(site): address for site, address in addresses.items()}
-        self.localities = Localities(
-            tuple(addresses),
-            tuple(
-                Locality(self.name(site), site, {"peer_url": peer, "client_url": client})
-                for site, (peer, client) in addresses.items()
-            ),
+        rows = tuple(
+            Locality(self.name(site), site, {"peer_url": peer, "client_url": client})
+            for site, (peer, client) in addresses.items()
         )
+        self.localities = Localities(tuple(addresses), rows)
+        self._urls = {row.name: row.facts for row in rows}
 
     @staticmethod
     def name(site: str) -> str:
         """Return the name of the server at a site, without spaces."""
         return "n-" + site.replace(" ", "-")
 
-    def url(self, site: str) -> str:
-        """Return the URL for clients of the server at a site."""
-        return self._address[self.name(site)][1]
-
-    @property
-    def urls(self) -> list[str]:
-        """URLs for clients of all servers that run."""
-        return [self._address[name][1] for name in self.alive()]
-
     def request(self) -> Request:
         """Return the request of an export for the servers of the cluster."""
         return _SYSTEM.request(self.localities, settings={"max_learners": 1})
-
-    def alive(self) -> list[str]:
-        """Return the names of the servers that run."""
-        return [name for name, process in self.running.items() if process.poll() is None]
 
     def kill(self, site: str) -> None:
         """End a server at once."""
@@ -79,16 +63,20 @@ class EtcdCluster(Servers):
         """Start a server again with the data it had."""
         self._launch(self.name(site))
 
-    def ask(self, site: str, *arguments: str) -> str | None:
-        """Return the output of etcdctl at a site, or None when the command fails."""
-        return self.output(site, self.program, "etcdctl", "--command-timeout=5s", *arguments)
+    def ask(self, site: str, *words: str) -> str | None:
+        """Return what etcdctl prints of the server at a site, or None when the command fails."""
+        return self._ask([self.name(site)], *words)
 
-    def _ask_voter(self, *arguments: str) -> str | None:
-        return self.ask(self._contact(), *arguments)
+    def _ask(self, names: Sequence[str], *words: str) -> str | None:
+        contact = "--endpoints=" + ",".join(self._urls[name]["client_url"] for name in names)
+        return output(self.program, "etcdctl", "--command-timeout=5s", contact, *words)
 
     def deployment(self) -> Deployment:
         """Return who votes, who learns and who leads, as the servers say."""
-        texts = (("members.json", self._members()), ("status.json", self._status()))
+        texts = (
+            ("members.json", self._members()),
+            ("status.json", self._answered(self._alive(), "endpoint", "status")),
+        )
         return read_deployment(_SYSTEM, texts, self.request()).deployment
 
     def becomes(self, goal: Deployment) -> Deployment:
@@ -99,8 +87,7 @@ class EtcdCluster(Servers):
     def carry_out(self, script: Script) -> None:
         """Carry out the steps of a runbook, each until it succeeds."""
         document = json.loads(script.text)
-        for step in document["steps"]:
-            program, *arguments = step["argv"]
+        for program, *arguments in (step["argv"] for step in document["steps"]):
             if program == "etcd":
                 self._start(arguments)
                 continue
@@ -109,7 +96,8 @@ class EtcdCluster(Servers):
                 for word in arguments
             ]
             # as the text of the step says: again while members connect or catch up
-            awaited(partial(self._ask_voter, *words), lambda text: text is not None, 60)
+            step = partial(output, self.program, "etcdctl", "--command-timeout=5s", *words)
+            awaited(step, lambda text: text is not None, 60)
         self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
         kept = {one["name"] for one in document["members"]}
         for name in self.running.keys() - kept:  # one that is removed may not hear of it
@@ -121,12 +109,11 @@ class EtcdCluster(Servers):
         old = self.running.pop(name, None)  # a member that was removed stops by itself
         if old is not None:
             old.wait(20)
-        peer, client = self._address[name]
         self._arguments[name] = [
             *arguments,
             f"--data-dir={self.folder}/data{self._starts}",
-            f"--listen-peer-urls={peer}",
-            f"--listen-client-urls={client}",
+            f"--listen-peer-urls={self._urls[name]['peer_url']}",
+            f"--listen-client-urls={self._urls[name]['client_url']}",
             "--unsafe-no-fsync",
             "--max-learners=1",
         ]
@@ -139,8 +126,7 @@ class EtcdCluster(Servers):
         """Return whether a server answers; one that has ended is started again."""
         if self.running[name].poll() is not None:
             self._launch(name)
-        site = self._site[name]
-        return self.ask(site, "--endpoints=" + self.url(site), "endpoint", "status") is not None
+        return self._ask([name], "endpoint", "status") is not None
 
     def _launch(self, name: str) -> None:
         self.running[name] = self.processes.start(
@@ -159,20 +145,15 @@ class EtcdCluster(Servers):
         assert found is not None
         return found
 
-    def _contact(self) -> str:
-        """Return a site whose server votes and runs."""
-        voters = [name for name in self.alive() if name not in self._learners]
-        assert voters, f"no server runs; their logs: {self.folder}"
-        return self._site[voters[0]]
+    def _alive(self) -> list[str]:
+        """Return the names of the servers that run, voters first."""
+        alive = [name for name, process in self.running.items() if process.poll() is None]
+        return sorted(alive, key=self._learners.__contains__)
 
     def _members(self) -> str:
-        site = self._contact()
-        return self._answered(site, [self.url(site)], "member", "list")
+        return self._answered(self._alive()[:1], "member", "list")
 
-    def _status(self) -> str:
-        return self._answered(self._contact(), self.urls, "endpoint", "status")
-
-    def _answered(self, site: str, urls: Sequence[str], *words: str) -> str:
+    def _answered(self, names: Sequence[str], *words: str) -> str:
         """Return an answer in JSON in which every member that is asked knows its leader."""
 
         def good(text: str | None) -> bool:
@@ -181,7 +162,6 @@ class EtcdCluster(Servers):
             found = json.loads(text)
             return not isinstance(found, list) or all(one["Status"].get("leader") for one in found)
 
-        contact = "--endpoints=" + ",".join(urls)
-        found = awaited(lambda: self.ask(site, contact, *words, "-w", "json"), good)
+        found = awaited(lambda: self._ask(names, *words, "-w", "json"), good)
         assert found is not None
         return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import shutil
-import sys
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited, built
+from benchmarks.live.programs import Processes, Servers, awaited, built, output
 from placement.databases import Deployment, Localities, load_system
 from placement.databases.system import Request, read_deployment, write_deployment
 
@@ -18,13 +19,6 @@ _SETTINGS = (
     "tickTime=500\ninitLimit=20\nsyncLimit=10\nadmin.enableServer=false\nreconfigEnabled=true\n"
     "standaloneEnabled=false\nskipACL=yes\n4lw.commands.whitelist=srvr\nforceSync=no\n"
 )
-_ASK = """
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), 2) as wire:
-    wire.settimeout(2)
-    wire.sendall(b"srvr")
-    sys.stdout.write(b"".join(iter(lambda: wire.recv(4096), b"")).decode())
-"""
 
 
 def zookeeper_classpath() -> str:
@@ -47,19 +41,14 @@ class ZooKeeperEnsemble(Servers):
         Of :func:`zookeeper_classpath`.
     localities
         A row for each server: its address, its site, and the facts ``id`` and ``client_port``.
-    folder, processes, inside
+    folder, processes
         As :class:`benchmarks.live.programs.Servers` takes them.
     """
 
     def __init__(
-        self,
-        classpath: str,
-        folder: Path,
-        localities: Localities,
-        processes: Processes,
-        inside: Callable[[str], Sequence[str]] = lambda _site: (),
+        self, classpath: str, folder: Path, localities: Localities, processes: Processes
     ) -> None:
-        super().__init__(folder, processes, inside)
+        super().__init__(folder, processes)
         self.java: list[str] = [shutil.which("java") or "java", "-Xmx96m", "-cp", classpath]
         self.localities = localities
         self._rows = {row.site: row for row in localities.rows}
@@ -91,14 +80,17 @@ class ZooKeeperEnsemble(Servers):
         )
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         self.running[site] = self.processes.start(
-            [*self.java, main, folder / "zoo.cfg"], folder / "log", inside=self.inside(site)
+            [*self.java, main, folder / "zoo.cfg"], folder / "log"
         )
 
     def mode(self, site: str) -> str:
         """Return leader, follower or observer; empty while the server does not answer."""
-        row = self._rows[site]
-        text = self.output(site, sys.executable, "-c", _ASK, row.name, row.facts["client_port"])
-        found = re.search(r"^Mode: (\w+)", text or "", re.MULTILINE)
+        row, found = self._rows[site], None
+        with contextlib.suppress(OSError):
+            place = (row.name, int(row.facts["client_port"]))
+            with socket.create_connection(place, 2) as wire:
+                wire.sendall(b"srvr")
+                found = re.search(r"^Mode: (\w+)", wire.makefile().read(), re.MULTILINE)
         return found[1] if found else ""
 
     def shell(self, site: str, *words: str) -> str | None:
@@ -106,7 +98,7 @@ class ZooKeeperEnsemble(Servers):
         row = self._rows[site]
         main = ("org.apache.zookeeper.ZooKeeperMain", "-server")
         server = f"{row.name}:{row.facts['client_port']}"
-        return self.output(site, *self.java, *main, server, *words)
+        return output(*self.java, *main, server, *words)
 
     def deployment(self, site: str) -> Deployment:
         """Return the deployment that a server reports."""

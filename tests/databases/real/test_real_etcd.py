@@ -31,19 +31,18 @@ def cluster(tmp_path):
 def test_the_runbook_makes_changes_and_restores_a_cluster(cluster):
     cluster.carry_out(write_deployment(SYSTEM, FIRST, cluster.request()))
     now = cluster.becomes(FIRST)
-    contact = "--endpoints=" + cluster.url("b")
-    assert cluster.ask("b", contact, "put", "key", "value") is not None
+    assert cluster.ask("b", "put", "key", "value") is not None
 
     cluster.carry_out(write_deployment(SYSTEM, THEN, cluster.request(), now))
     now = cluster.becomes(THEN)
-    assert "value" in cluster.ask("g", "--endpoints=" + cluster.url("g"), "get", "key")
+    assert "value" in cluster.ask("g", "get", "key")
     assert "n-f" not in [member.name for member in now.members]
 
     cluster.kill("g")  # the leader is lost: another voter leads, and it comes back as a follower
     lost = awaited(cluster.deployment, lambda found: found.leaders not in ((), ("g",)))
     assert lost.leaders[0] in ("b", "c", "d", "e")
     cluster.restart("g")
-    awaited(lambda: cluster.ask("g", "--endpoints=" + cluster.url("g"), "get", "key"),
+    awaited(lambda: cluster.ask("g", "get", "key"),
             lambda text: text is not None)  # fmt: skip
     back = cluster.deployment()
     script = write_deployment(SYSTEM, THEN, cluster.request(), back)
