@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from placement.errors import InputError, located, refused
 from placement.evaluation.moves import CurrentSites
@@ -172,6 +172,7 @@ class OpenReplicas:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", tuple(sorted(unique_names(self.sites, "open"))))
         whole(self.replicas, "open", minimum=1, maximum=_MOST)
+        text(self.role, "role", choices=get_args(OpenRole))
 
     @property
     def place(self) -> str:
@@ -641,7 +642,7 @@ def deployment_from(document: Document) -> Deployment:
         return Deployment(
             held=tuple(map(_site, document.tables("sites"))),
             members=tuple(map(_member, document.tables("members"))),
-            open=tuple(map(_open, document.tables("open"))),
+            open=tuple(table.record(OpenReplicas) for table in document.tables("open")),
             ranks=tuple(ranks),
             **document.fields(Deployment, _PLAIN),
         )
@@ -654,14 +655,6 @@ def _site(table: Document) -> SiteReplicas:
     zones = tuple(map(_site, table.tables("zones")))
     counts = table.whole("voters"), table.whole("non_voters")
     return SiteReplicas(table.text("site"), *counts, special, zones)
-
-
-def _open(table: Document) -> OpenReplicas:
-    table.only(("sites", "replicas", "role"))
-    role = table.text("role")
-    if role not in ("voter", "non-voter", "either"):
-        raise table.refuse("role", "unknown role", "voter, non-voter or either")
-    return OpenReplicas(table.names("sites", ()), table.whole("replicas"), role)  # type: ignore[arg-type]  # a literal
 
 
 def _member(table: Document) -> Member:

@@ -198,19 +198,12 @@ class FleetFile:
         return Status(status)
 
     def _read_limits(self, given: Document) -> SharedLimits:
-        sites: dict[str, np.ndarray[Any, Any] | None] = {}
-        for field in SITE_LIMITS:
-            values = given.values.get(field)
-            if values is None:
-                sites[field] = None
-                continue
-            if not isinstance(values, list) or len(values) != len(self._site):
+        given_sites = [field for field in SITE_LIMITS if given.has(field)]
+        sites: dict[str, Any] = {field: given.array(field) for field in given_sites}
+        for field, numbers in sites.items():
+            if numbers.shape != (len(self._site),):
                 raise given.refuse(field, "not a limit for each site", "a number or null per site")
-            try:
-                numbers = [math.inf if each is None else float(each) for each in values]
-            except (TypeError, ValueError):
-                raise given.refuse(field, "not a number", "a number or null per site") from None
-            sites[field] = np.array(numbers)
+            numbers[np.isnan(numbers)] = math.inf
         if given.values.get("reads_served"):  # of older files
             raise given.refuse("reads_served", "this limit is gone", "a new plan of the fleet")
         groups = given.values.get("apart") or []
@@ -219,8 +212,7 @@ class FleetFile:
         with located(f"{self.source}, question.limits"):
             return SharedLimits(
                 **sites,
-                most_moves=given.number("most_moves") if given.has("most_moves") else None,
-                most_moved_gb=given.number("most_moved_gb") if given.has("most_moved_gb") else None,
+                **given.fields(SharedLimits, ("most_moves", "most_moved_gb")),
                 apart=groups,
                 # older files have a truth value: True was a promise for the loss of any one site
                 headroom=given.number("headroom") if given.values.get("headroom") else 0.0,
@@ -293,9 +285,7 @@ class FleetFile:
                 self._problem(first),
                 storage_gb=first.number("storage_gb"),
                 written_gb=first.number("written_gb"),
-                leader_operations=(
-                    first.number("leader_operations") if first.has("leader_operations") else None
-                ),
+                **first.fields(FleetMember, ("leader_operations",)),
                 present=present,
                 copies=sum(copies),
             )
@@ -309,14 +299,11 @@ class FleetFile:
         if not 0 <= which < len(self._problems):
             raise row.refuse("constraints", "unknown", f"0 to {len(self._problems) - 1}")
         shape = self._instance.counts.shape
-        counts = row.values.get("counts")
-        if not isinstance(counts, list) or len(counts) != math.prod(shape):
+        counts = row.array("counts")
+        if counts.shape != (math.prod(shape),):
             raise row.refuse("counts", "wrong number of counts", f"{math.prod(shape)} numbers")
-        try:
-            table = np.array(counts, dtype=np.float64).reshape(shape)
-        except (TypeError, ValueError):
-            raise row.refuse("counts", "not numbers", f"{math.prod(shape)} numbers") from None
-        return self._problems[which].replace(instance=self._instance.replace(counts=table))
+        table = self._instance.replace(counts=counts.reshape(shape))
+        return self._problems[which].replace(instance=table)
 
     def _configuration(self, row: Document, which: str) -> Configuration:
         def number(name: str, key: str) -> int:

@@ -141,44 +141,37 @@ def write_folder(
         folder stands there. Nothing is written then.
     """
     target = check_folder(folder, force=force)
+    fresh = not target.exists() or not any(target.iterdir())
+    place = _temporary(target) if fresh else target
+    names: dict[str, str] = {}
+    written: list[Path] = []
     with _blaming(folder):
-        if not target.exists() or not any(target.iterdir()):
-            temporary = _temporary(target)
-            temporary.mkdir()
-            try:
-                for name, data in tables.items():
-                    _write_synced(temporary / name, data)
-                _write_synced(temporary / manifest_name, manifest({name: name for name in tables}))
-                _sync_folder(temporary)
+        try:
+            place.mkdir(exist_ok=not fresh)
+            for plain, data in tables.items():
+                names[plain] = _free_name(place, plain, data)
+                if not (place / names[plain]).exists():
+                    written.append(place / names[plain])
+                    _replace(written[-1], data)
+            content = manifest(names)
+            _sync_folder(place)
+            _replace(place / manifest_name, content)
+            if fresh:
+                _sync_folder(place)
                 if target.exists():
                     target.rmdir()  # empty; os.replace over a folder is not portable
-                temporary.replace(target)
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
-            _sync_folder(target.parent)
-        else:
-            names: dict[str, str] = {}
-            written: list[Path] = []
-            try:
-                for plain, data in tables.items():
-                    name = _free_name(target, plain, data)
-                    names[plain] = name
-                    if not (target / name).exists():
-                        written.append(target / name)
-                        _replace(target / name, data)
-                content = manifest(names)
-                _sync_folder(target)
-                _replace(target / manifest_name, content)
-            except BaseException:
-                for path in written:
-                    path.unlink(missing_ok=True)
-                raise
-            _sync_folder(target)
-            for name in set(stale) - set(names.values()) - {manifest_name}:
-                if Path(name).name == name:  # never follow a manifest out of its folder
-                    with contextlib.suppress(OSError):  # an orphan does no harm
-                        (target / name).unlink(missing_ok=True)
+                place.replace(target)
+        except BaseException:
+            for path in written:
+                path.unlink(missing_ok=True)
+            if fresh:
+                shutil.rmtree(place, ignore_errors=True)
+            raise
+        _sync_folder(target.parent if fresh else target)
+        for name in set(stale) - set(names.values()) - {manifest_name}:
+            if Path(name).name == name:  # never follow a manifest out of its folder
+                with contextlib.suppress(OSError):  # an orphan does no harm
+                    (target / name).unlink(missing_ok=True)
     return Path(folder) / manifest_name
 
 

@@ -339,13 +339,27 @@ class Arrival(NamedTuple):
     reading: IntervalReading
 
 
-class RejectedFile(NamedTuple):
-    """A file of which nothing was taken, and why."""
+class Rejection(NamedTuple):
+    """Something that was not used, and why.
 
-    source: str
-    digest: str
+    Attributes
+    ----------
+    kind
+        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
+        "adopted", for a configuration that runs instead of the one recommended.
+    source, interval
+        Where it stood; the interval is empty for a whole file.
+    message
+        In a sentence.
+    digest
+        Of what was not used, where it could be read.
+    """
+
     kind: str
+    source: str
+    interval: str
     message: str
+    digest: str = ""
 
 
 class ArrivalScan(NamedTuple):
@@ -364,14 +378,14 @@ class ArrivalScan(NamedTuple):
     """
 
     arrivals: tuple[Arrival, ...] = ()
-    refused: tuple[RejectedFile, ...] = ()
+    refused: tuple[Rejection, ...] = ()
     done: tuple[FileMark, ...] = ()
     waiting: tuple[str, ...] = ()
 
 
 def _unusable(name: str, text: str, kind: str = "unreadable", digest: str = "") -> ArrivalScan:
     """Return a scan that found a file of which nothing can be taken."""
-    return ArrivalScan(refused=(RejectedFile(name, digest, kind, text),))
+    return ArrivalScan(refused=(Rejection(kind, name, "", text, digest),))
 
 
 class Source(Protocol):

@@ -34,7 +34,7 @@ from placement.errors import InputError, PlacementError, require
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
-from placement.overtime.watch.arrivals import Arrival, FileMark, IntervalKey
+from placement.overtime.watch.arrivals import Arrival, FileMark, IntervalKey, Rejection
 from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
 from placement.overtime.watch.watch_settings import WatchSettings
 
@@ -66,26 +66,6 @@ _COLUMNS = "sequence, interval, kind, place, source, digest, document"
 
 
 _Path = str | os.PathLike[str]
-
-
-class Rejection(NamedTuple):
-    """Something that was not used, and why.
-
-    Attributes
-    ----------
-    kind
-        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
-        "adopted", for a configuration that runs instead of the one recommended.
-    source, interval
-        Where it stood; the interval is empty for a whole file.
-    message
-        In a sentence.
-    """
-
-    kind: str
-    source: str
-    interval: str
-    message: str
 
 
 class UsedInterval(NamedTuple):
@@ -209,7 +189,7 @@ class Store:
             )
         self.state, self._checksum = state, checksum
 
-    def report(self, report: Rejection, digest: str) -> bool:
+    def report(self, report: Rejection) -> bool:
         """Keep a report; whether it is new."""
         # half of a surrogate pair, which JSON can carry, is no text that a database takes
         texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
@@ -217,7 +197,7 @@ class Store:
             cursor = self._link.execute(
                 "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (*texts, digest),
+                texts,
             )
             return cursor.rowcount == 1
 

@@ -17,9 +17,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.errors import InputError
-from placement.overtime.watch.arrivals import Arrival, ArrivalScan, FileMark, IntervalKey, Source
+from placement.overtime.watch.arrivals import (
+    Arrival,
+    ArrivalScan,
+    FileMark,
+    IntervalKey,
+    Rejection,
+    Source,
+)
 from placement.overtime.watch.recommend import advise
-from placement.overtime.watch.state_store import Rejection, Store
+from placement.overtime.watch.state_store import Store
 from placement.overtime.watch.watch_settings import WatchSettings
 
 
@@ -94,9 +101,7 @@ class Watch:
         self._unreadable = 0
         scan = self.source.scan(self.store.files())
         for refused in scan.refused:
-            self._report(
-                Rejection(refused.kind, refused.source, "", refused.message), refused.digest
-            )
+            self._report(refused)
         arrivals = list(scan.arrivals)
         if not self.source.in_order:
             arrivals.sort(key=lambda arrival: (arrival.reading.key, arrival.source))
@@ -161,11 +166,11 @@ class Watch:
     def _reject(self, arrival: Arrival, kind: str, text: str) -> None:
         reading = arrival.reading
         where = text if text.startswith("row ") else f"{text} (row {reading.row})"
-        self._report(Rejection(kind, arrival.source, reading.label, where), reading.digest)
+        self._report(Rejection(kind, arrival.source, reading.label, where, reading.digest))
 
-    def _report(self, report: Rejection, digest: str) -> None:
+    def _report(self, report: Rejection) -> None:
         self._unreadable += report.kind in ("malformed", "unreadable")
-        if self.store.report(report, digest):
+        if self.store.report(report):
             self.complain(report)
 
 

@@ -355,7 +355,7 @@ def test_a_watch_whose_state_another_one_changes_is_told_so(tmp_path: Path) -> N
             behind.store.files,
             behind.store.not_shown,
             behind.store.shown,
-            lambda: behind.store.report(Rejection("late", "0.csv", "", "late"), "x"),
+            lambda: behind.store.report(Rejection("late", "0.csv", "", "late", "x")),
             behind.look,
         ):
             with pytest.raises(PlacementError, match="another watch writes to this state file"):

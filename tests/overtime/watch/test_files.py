@@ -54,7 +54,7 @@ def test_malformed_files_are_reported_and_skipped(tmp_path: Path, words: str) ->
     drop(folder, "bad.csv", BAD[words])
     with Run(settings(2), folder, tmp_path / "s.db") as run:
         run.look()
-        ((kind, source, _, message),) = run.reports
+        ((kind, source, _, message, _),) = run.reports
         assert (kind, source) == ("malformed", "bad.csv")
         assert words in message
         assert "bad.csv" not in message  # the report names it already
@@ -114,7 +114,7 @@ def test_a_bad_line_of_a_table_that_grows_is_named_until_it_is_mended(tmp_path: 
     with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
         run.look()
         assert run.shown == []
-        ((kind, source, _, message),) = run.reports
+        ((kind, source, _, message, _),) = run.reports
         assert (kind, source) == ("malformed", "rows.jsonl")
         assert message.startswith("row 3: ")
         path.write_text("".join(lines))
@@ -143,7 +143,7 @@ def test_a_file_that_is_too_large_is_not_read(
     drop(folder, "zz.csv", good)
     with Run(settings(2), folder, tmp_path / "s.db") as run:
         run.look()
-        ((kind, source, _, message),) = run.look().reports
+        ((kind, source, _, message, _),) = run.look().reports
         assert (kind, source) == ("unreadable", "large.csv")
         assert "too large" in message
         assert [d["interval"] for d in run.shown] == ["8"]
