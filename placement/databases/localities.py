@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.support.checks import text
 
 _MOST_NAMES = 10
@@ -137,13 +137,9 @@ class Localities:
             When the table has several: a system that places by region needs one.
         """
         found = self.of_site(site)
-        if len(found) > 1:
-            raise InputError(
-                f"the site {site!r} has {len(found)} localities",
-                field="locality",
-                value=[row.name for row in found],
-                expected="one, because this system places replicas by locality and number",
-            )
+        words = f"the site {site!r} has {len(found)} localities"
+        expected = "one, because this system places replicas by locality and number"
+        require(len(found) <= 1, "locality", words, [row.name for row in found], expected)
         return found[0]
 
     def nodes(self, site: str) -> int | None:

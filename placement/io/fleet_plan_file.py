@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import CertificateError, InputError, located, refused
+from placement.errors import CertificateError, InputError, located, refused, require
 from placement.fleet.fleet_plan import FleetPlan, Placed
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem, SharedLimits
 from placement.fleet.fleet_tables import read_whole_document
@@ -52,13 +52,9 @@ def question_document(fleet: FleetProblem) -> dict[str, object]:
     first = fleet.members[0].problem.instance
     for member in fleet.members[1:]:
         own = member.problem.instance
-        if not _alike(own, first):
-            raise InputError(
-                "a file holds one instance for all databases",
-                field=f"{member.name}: instance",
-                value=own.name,
-                expected="clients, operations, RTTs and prices of the other databases",
-            )
+        words = "a file holds one instance for all databases"
+        expected = "clients, operations, RTTs and prices of the other databases"
+        require(_alike(own, first), f"{member.name}: instance", words, own.name, expected)
     limits = fleet.limits
     sites = {field: getattr(limits, field) for field in SITE_LIMITS}  # null: no limit
     return {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.errors import InputError, require
 from placement.evaluation.waits.wait_checks import refuse_waits
@@ -190,58 +191,31 @@ class Deployments:
         shape = np.shape(self.replicas)
         for field in ("replicas", "voters"):
             mask = np.asarray(vars(self)[field])
-            if mask.dtype != np.bool_ or mask.ndim != 2 or mask.shape != shape:
-                raise InputError(
-                    "wrong shape",
-                    field=field,
-                    value=f"{mask.dtype} of {mask.shape}",
-                    expected="booleans, databases × sites",
-                )
-        preferred = np.asarray(self.preferred, dtype=np.intp)
+            good = mask.dtype == np.bool_ and mask.ndim == 2 and mask.shape == shape
+            found, expected = f"{mask.dtype} of {mask.shape}", "booleans, databases × sites"
+            require(good, field, "wrong shape", found, expected)
+        votes, wishes = self.voters, np.asarray(self.preferred, dtype=np.intp)
         expected = f"({shape[0]},)"
-        require(preferred.shape == shape[:1], "preferred", "wrong shape", preferred.shape, expected)
-        object.__setattr__(self, "preferred", preferred)
-        for database in range(shape[0]):
-            self._check(database, int(preferred[database]))
-        if self.leader_shares is not None:
-            object.__setattr__(self, "leader_shares", self._checked_shares(self.leader_shares))
-
-    def _checked_shares(self, given: FloatArray) -> FloatArray:
-        shares = np.asarray(given, dtype=np.float64)
-        words = "wrong shape"
-        expected = f"{self.voters.shape}, databases × sites"
-        require(shares.shape == self.voters.shape, "leader_shares", words, shares.shape, expected)
-        for database, row in enumerate(shares):
-            stray = np.nonzero((row != 0) & ~self.voters[database])[0]
-            total = float(row.sum())
-            if not (row >= 0).all() or stray.size or not (total == 0 or abs(total - 1) < 1e-6):
-                raise InputError(
-                    f"database {database} cannot have its leaders so",
-                    field="leader_shares",
-                    value=f"site {int(stray[0])}" if stray.size else total,
-                    expected="shares >= 0 of its voters that sum to 1 (or none)",
-                )
-        return shares
-
-    def _check(self, database: int, wish: int) -> None:
-        votes = self.voters[database]
-        expected = "at least one"
-        require(votes.any(), "voters", f"database {database} has no voters", expected=expected)
-        stray = np.nonzero(votes & ~self.replicas[database])[0]
-        if stray.size:
-            raise InputError(
-                f"database {database} holds no replica there",
-                field="voters",
-                value=int(stray[0]),
-                expected="a site with a replica",
-            )
-        if wish != NOBODY and not (0 <= wish < len(votes) and votes[wish]):
-            raise InputError(
-                f"database {database} has no voter there",
-                field="preferred",
-                value=wish,
-                expected=f"one of its voters, {np.nonzero(votes)[0].tolist()}, or {NOBODY}",
-            )
+        require(wishes.shape == shape[:1], "preferred", "wrong shape", wishes.shape, expected)
+        object.__setattr__(self, "preferred", wishes)
+        _refuse_any(~votes.any(axis=1), "voters", "has no voters", "at least one")
+        stray = (votes & ~self.replicas).any(axis=1)
+        _refuse_any(stray, "voters", "holds no replica there", "sites with a replica")
+        inside = (wishes >= 0) & (wishes < shape[1])
+        able = inside & votes[np.arange(len(wishes)), np.where(inside, wishes, 0)]
+        expected = f"one of its voters, or {NOBODY}"
+        _refuse_any((wishes != NOBODY) & ~able, "preferred", "has no voter there", expected)
+        if self.leader_shares is None:
+            return
+        shares = np.asarray(self.leader_shares, dtype=np.float64)
+        words, expected = "wrong shape", f"{votes.shape}, databases × sites"
+        require(shares.shape == votes.shape, "leader_shares", words, shares.shape, expected)
+        bad = (~(shares >= 0) | ((shares != 0) & ~votes)).any(axis=1)
+        total = shares.sum(axis=1)
+        bad |= (total != 0) & (np.abs(total - 1) >= 1e-6)
+        expected = "shares >= 0 of its voters that sum to 1 (or none)"
+        _refuse_any(bad, "leader_shares", "cannot have its leaders so", expected)
+        object.__setattr__(self, "leader_shares", shares)
 
     def __len__(self) -> int:
         return len(self.replicas)
@@ -352,6 +326,12 @@ class Deployments:
             if progress is not None:
                 progress(database + 1, len(trace))
         return cls(held, votes, np.full(len(trace), NOBODY, dtype=np.intp))
+
+
+def _refuse_any(bad: npt.ArrayLike, field: str, words: str, expected: str) -> None:
+    """Refuse the first database for which something is bad."""
+    first = int(np.argmax(bad)) if np.any(bad) else None
+    require(first is None, field, f"database {first} {words}", expected=expected)
 
 
 def interval_problem(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
