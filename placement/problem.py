@@ -20,7 +20,6 @@ from placement.evaluation.waits.wait_checks import check_waits
 from placement.measures.measure import Limit, Measure
 from placement.model.configuration import Configuration
 from placement.model.constraints import (
-    AllowedSites,
     Diversity,
     Rules,
     allowed_sites,
@@ -313,8 +312,8 @@ class Problem:
         return compile_rules(self, self._allowed)
 
     @cached_property
-    def _allowed(self) -> AllowedSites:
-        """Roles that each site may and must take, whatever the number of replicas."""
+    def _allowed(self) -> tuple[Rules, int]:
+        """Roles that each site may and must take for any number of replicas, and the pins."""
         return allowed_sites(self)
 
     @property

@@ -20,6 +20,7 @@ from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired, violations
 from placement.methods.options import Options, Setting
 from placement.methods.registry import Method, load_method, run
+from placement.model.changed_instance import at_sites
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.support.entry_points import EntryPoint, Group, entry_points
@@ -133,16 +134,7 @@ def test_a_start_is_ignored_with_a_note_where_no_repair_is_found(problem):
 def test_the_sites_of_a_start_are_matched_by_name(problem):
     instance = problem.instance
     order = np.arange(len(instance.sites))[::-1]
-    turned = instance.replace(
-        sites=tuple(instance.sites[i] for i in order),
-        client_rtt=instance.client_rtt[:, order],
-        site_rtt=instance.site_rtt[np.ix_(order, order)],
-        domains={
-            level: tuple(labels[i] for i in order) for level, labels in instance.domains.items()
-        },
-        prices=None,
-        site_coordinates=None,
-    )
+    turned = at_sites(instance, order)
     before = placement.solve(problem, method="exhaustive")
     method = dataclasses.replace(
         load_method("exhaustive"),

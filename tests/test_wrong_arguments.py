@@ -166,7 +166,7 @@ CASES = [
     ("Instance.labels", INSTANCE.labels, {"level": "site"}),
     ("Instance.site_indices", INSTANCE.site_indices, {"names": SITES}),
     ("Instance.client_index", INSTANCE.client_index, {"name": CLIENTS[0]}),
-    of_class(Percentile, percent=99.0, distributions=Distributions.constant(INSTANCE)),
+    of_class(Percentile, percent=99.0, distributions=Distributions.parametric(INSTANCE)),
     ("demand_range", sensitivity.demand_range,
      {"plan": PLAN, "client": PLAN.client_rows[0].client, "most": 2.0, "method": "exact"}),
     ("rtt_range", sensitivity.rtt_range,

@@ -51,6 +51,7 @@ from placement.measures.limits import measure_front
 from placement.measures.text import read_measure
 from placement.measures.values import value
 from placement.methods.options import Options
+from placement.model.changed_instance import at_sites
 from placement.support.status import Status
 from placement.tail import Distributions
 from placement.workloads import mix_shares
@@ -161,13 +162,7 @@ def _priced() -> Problem:
     priced_pairs = Counter(sender for sender, _ in transfer.prices)
     most = max(priced_pairs.values())  # some regions lack the prices to others
     known = [i for i, site in enumerate(whole.sites) if priced_pairs[site] == most][:_REGIONS]
-    part = whole.replace(
-        sites=tuple(whole.sites[i] for i in known),
-        client_rtt=whole.client_rtt[..., known],
-        site_rtt=whole.site_rtt[np.ix_(known, known)],
-        site_coordinates=np.asarray(whole.site_coordinates)[known],
-        domains={level: [of[i] for i in known] for level, of in whole.domains.items()},
-    )
+    part = at_sites(whole, known)
     places, gb = nearest_sites(part), {"read": _READ_GB, "write": _READ_GB}
     priced = with_prices(part, PriceInput(_REPLICA, transfer, client_places=places, gb_per_op=gb))
     spread = Distributions.parametric(priced, variation=0.2)

@@ -16,6 +16,7 @@ import numpy as np
 from placement import Instance, Problem, datasets
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
+from placement.model.changed_instance import at_sites
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.workloads import MIXES, sample_mix
 
@@ -130,17 +131,8 @@ def _keep(instance: Instance, count: int, seed: int) -> Instance:
     """Keep a seeded choice of the sites, in their order, and all clients."""
     rng = np.random.default_rng([seed, count])
     keep = np.sort(rng.permutation(len(instance.sites))[:count])
-    at = instance.site_coordinates
-    return instance.replace(
-        sites=tuple(instance.sites[i] for i in keep),
-        client_rtt=instance.client_rtt[..., keep],
-        site_rtt=instance.site_rtt[..., keep, :][..., keep],
-        domains={
-            level: tuple(labels[i] for i in keep) for level, labels in instance.domains.items()
-        },
-        site_coordinates=None if at is None else at[keep],
-        prices=None,
-        name=f"{count} sites of {instance.name}",
+    return at_sites(instance.replace(prices=None), keep).replace(
+        name=f"{count} sites of {instance.name}"
     )
 
 

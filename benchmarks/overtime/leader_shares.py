@@ -67,7 +67,7 @@ def _questions(
 ) -> list[tuple[Problem, Configuration]]:
     """Databases with the best of five random voters as leader."""
     instance, trace, _ = drawn_fleet(name, databases, seed, latency=latency)
-    spread = Distributions.constant(instance, bins=BINS)
+    spread = Distributions.parametric(instance, variation=0.0, bins=BINS)
     rng = np.random.default_rng(seed)
     found = []
     for counts in trace.counts.sum(axis=1):

@@ -153,24 +153,22 @@ def world27(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
         "world27",
         world27_sites(),
         world27_cities(),
-        levels=_PROVIDERS_CROSS,
+        demand,
+        levels=("country", "continent", "provider"),
         rtt=(rtt[: -len(WORLD27)], rtt[-len(WORLD27) :]),
-        demand=demand,
     )
 
 
 def aws(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return all bundled AWS regions, and all bundled cities as clients; see :func:`world27`."""
-    return modelled("aws", regions("aws"), cities(), mix=mix, seed=seed)
+    demand = day_of_demand(cities(), mix=mix, seed=seed)
+    return modelled("aws", regions("aws"), cities(), demand)
 
 
 def gcp(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return all bundled Google Cloud regions, and all bundled cities; see :func:`world27`."""
-    return modelled("gcp", regions("gcp"), cities(), mix=mix, seed=seed)
-
-
-_NESTED = ("country", "continent")
-_PROVIDERS_CROSS = (*_NESTED, "provider")
+    demand = day_of_demand(cities(), mix=mix, seed=seed)
+    return modelled("gcp", regions("gcp"), cities(), demand)
 
 
 def world27_sites() -> tuple[Region, ...]:
@@ -211,12 +209,10 @@ def modelled(
     name: str,
     sites: tuple[Region, ...],
     clients: tuple[City, ...],
+    demand: DayOfDemand,
     *,
-    levels: tuple[str, ...] = _NESTED,
-    mix: str | None = None,
-    seed: int = 0,
+    levels: tuple[str, ...] = ("country", "continent"),
     rtt: tuple[FloatArray, FloatArray] | None = None,
-    demand: DayOfDemand | None = None,
 ) -> InstanceArguments:
     """Return an instance's arguments for any regions and cities, with modelled RTTs.
 
@@ -226,19 +222,17 @@ def modelled(
         Of the instance.
     sites, clients
         Regions that may hold replicas, and cities, which are separate clients.
+    demand
+        Of the clients.
     levels
         Failure-domain levels: some of country, continent, provider, geography.
-    mix, seed
-        Of the demand.
     rtt
         RTTs of clients and of sites, when they have been modelled before.
-    demand
-        The day of demand, when it has been drawn before.
 
     Raises
     ------
     InputError
-        For an unknown level or mix.
+        For an unknown level.
     """
     model = geo.RouteModel()
     site_points = np.array([(each.lat, each.lon) for each in sites])
@@ -247,8 +241,6 @@ def modelled(
         draws = np.random.default_rng(ROUTE_SEED)
         rtt = geo.modelled_rtt(site_points, client_points, draws, model)
     client_rtt, site_rtt = rtt
-    if demand is None:
-        demand = day_of_demand(clients, mix=mix, seed=seed)
     return InstanceArguments(
         name=name,
         sites=tuple(each.id for each in sites),
@@ -504,7 +496,8 @@ def find_aws_transfer() -> tuple[Path, str]:
 
 def write_arrays(folder: Path) -> None:
     """Make the two arrays from the models and write them into a folder."""
-    made = modelled("world27", world27_sites(), world27_cities())
+    demand = day_of_demand(world27_cities())
+    made = modelled("world27", world27_sites(), world27_cities(), demand)
     np.save(folder / RTT_FILE, np.concatenate([made["client_rtt"], made["site_rtt"]]))
     np.save(folder / COUNTS_FILE, made["counts"].astype("<u4"))
 

@@ -25,13 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
 from placement.model.distances import (
     FIBRE_MS_PER_1000_KM,
     great_circle_km,
     places_on_globe,
 )
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +113,11 @@ class RouteModel:
     decimals: int = 2
 
     def __post_init__(self) -> None:
-        for field, value in (
-            ("local_ms", self.local_ms),
-            ("near_ms_per_1000_km", self.near_ms_per_1000_km),
-            ("spread", self.spread),
-            ("floor", self.floor),
-        ):
-            if not (np.isfinite(value) and value >= 0):
-                raise InputError(
-                    "out of range", field=field, value=value, expected="a finite number >= 0"
-                )
-        if not (np.isfinite(self.correlation_km) and self.correlation_km > 0):
-            expected = "a finite number > 0"
-            raise InputError(
-                "out of range", field="correlation_km", value=self.correlation_km, expected=expected
-            )
-        for field, value in (("own", self.own), ("detours", self.detours)):
-            if not 0 <= value <= 1:
-                raise InputError("out of range", field=field, value=value, expected="0 to 1")
+        for field in ("local_ms", "near_ms_per_1000_km", "spread", "floor"):
+            number(getattr(self, field), field)
+        number(self.correlation_km, "correlation_km", above=True)
+        for field in ("own", "detours"):
+            number(getattr(self, field), field, maximum=1.0)
 
     def expected_ms(self, km: npt.ArrayLike) -> FloatArray:
         """Return the RTT (ms) at each distance (km) before inflation: step 1 of the module."""

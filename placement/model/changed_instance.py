@@ -14,7 +14,15 @@ from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.operations import Wait
 from placement.model.protocols import operation_path
-from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
+from placement.support.checks import (
+    LARGEST,
+    FloatArray,
+    IntArray,
+    instance_of,
+    mapping,
+    number,
+    text,
+)
 
 
 def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
@@ -75,21 +83,36 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         raise InputError(
             "no site is left", field="sites", value=tuple(sites), expected="fewer sites than all"
         )
-    prices = instance.prices
-    if prices is not None:
-        prices = prices.at_sites(instance.sites, kept.tolist())
-    places = instance.site_coordinates
     names = ", ".join(instance.sites[s] for s in gone)
+    provenance = (*instance.provenance, f"Without the sites {names}.")
+    return at_sites(instance, kept).replace(provenance=provenance)
+
+
+def at_sites(
+    instance: Instance, kept: Sequence[int] | IntArray, names: Sequence[str] | None = None
+) -> Instance:
+    """Return the instance with some of its sites, in another order or several times over.
+
+    Parameters
+    ----------
+    instance
+        Sites, clients, RTTs and demand.
+    kept
+        Site indices.
+    names
+        Of the new sites, unique; None: those that they have.
+    """
+    kept = np.asarray(kept, dtype=np.intp)
+    places, prices = instance.site_coordinates, instance.prices
     return instance.replace(
-        sites=tuple(instance.sites[s] for s in kept),
+        sites=tuple(instance.sites[s] for s in kept) if names is None else tuple(names),
         client_rtt=instance.client_rtt[..., kept],
-        site_rtt=instance.site_rtt[..., kept, :][..., kept],
+        site_rtt=instance.site_rtt[..., kept[:, None], kept],
         domains={
             level: tuple(labels[s] for s in kept) for level, labels in instance.domains.items()
         },
         site_coordinates=None if places is None else places[kept],
-        prices=prices,
-        provenance=(*instance.provenance, f"Without the sites {names}."),
+        prices=None if prices is None else prices.at_sites(instance.sites, kept.tolist()),
     )
 
 
@@ -290,20 +313,8 @@ def with_copies(instance: Instance, copies: int) -> Instance:
         name if k == 0 else f"{name} ({k + 1})" for name in instance.sites for k in range(copies)
     )
     place = np.repeat(np.arange(len(instance.sites)), copies)
-    prices = instance.prices
-    if prices is not None:
-        prices = prices.at_sites(instance.sites, place.tolist())
-    where = instance.site_coordinates
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnitsWarning)  # an RTT of 0 between copies is meant
-        return instance.replace(
-            sites=names,
-            client_rtt=instance.client_rtt[..., place],
-            site_rtt=instance.site_rtt[..., place[:, None], place],
-            domains={
-                **{level: tuple(v[i] for i in place) for level, v in instance.domains.items()},
-                PLACE: tuple(instance.sites[i] for i in place),
-            },
-            site_coordinates=None if where is None else where[place],
-            prices=prices,
-        )
+        made = at_sites(instance, place, names)
+        domains = {**made.domains, PLACE: tuple(instance.sites[i] for i in place)}
+        return made.replace(domains=domains)

@@ -522,44 +522,12 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedSites:
-    """Roles that each site may and must take, for any number of replicas.
+def allowed_sites(problem: Problem) -> tuple[Rules, int]:
+    """Return the rules about single sites, and the number of pins; refuse contradictions.
 
-    Attributes
-    ----------
-    may_hold, must_hold, may_vote, must_vote, may_lead
-        As in :class:`Rules`, read-only.
-    fixed
-        |R| when the replicas are given by name; else None.
-    voters, quorum
-        |V| and m.
-    witnesses, may_witness, must_witness
-        As in :class:`Rules`; what `must_hold` adds later is still in `may_witness`.
-    pins
-        Sites that are pinned: `must_hold` but for voters that have no choice.
-    held, holders
-        How many sites must hold a replica, and may.
-    """
-
-    may_hold: BoolArray
-    must_hold: BoolArray
-    may_vote: BoolArray
-    must_vote: BoolArray
-    may_lead: BoolArray
-    fixed: int | None
-    voters: int
-    quorum: int
-    witnesses: int
-    may_witness: BoolArray | None
-    must_witness: BoolArray | None
-    pins: int
-    held: int
-    holders: int
-
-
-def allowed_sites(problem: Problem) -> AllowedSites:
-    """Return the rules about single sites as masks; refuse contradictions.
+    They hold for any number of replicas, and have no rules about domains. The masks are read-only.
+    Pins are the sites that must hold a replica but for voters that have no choice. What follows
+    from the number of replicas is not in `must_hold` yet, and still in `may_witness`.
 
     Raises
     ------
@@ -578,13 +546,11 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         words = "one string where a number or a list of names was expected"
         expected = "5 or ['a', 'b', …]"
         raise InputError(words, field=field, value=getattr(problem, field), expected=expected)
-    fixed_count: int | None = None
     if _by_name(replicas):
         fixed = mask(size, instance.site_indices(replicas, "replicas"))
         _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
         _within(problem, fixed, may_hold, "replicas", "no forbidden site")
         may_hold, must_hold = fixed, fixed.copy()
-        fixed_count = _count(fixed)
 
     non_voters = mask(size, instance.site_indices(problem.non_voters, "non_voters"))
     given = None if not _by_name(problem.witnesses) else _named_witnesses(problem, forbidden)
@@ -636,32 +602,35 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
     may_witness = ~forbidden & ~non_voters if given is None else given
-    return AllowedSites(
+    rules = Rules(
+        replicas_min=1,
+        replicas_max=size,
+        voters=count,
+        quorum=quorum,
         may_hold=may_hold,
         must_hold=must_hold,
         may_vote=may_vote,
         must_vote=must_vote,
         may_lead=may_lead,
-        fixed=fixed_count,
-        voters=count,
-        quorum=quorum,
+        budget=problem.budget,
+        cost_weight=float(problem.cost_weight),
         witnesses=witnesses,
         may_witness=may_witness if witnesses else None,
         must_witness=given,
-        pins=pins,
-        held=_count(must_hold),
-        holders=_count(may_hold),
     )
+    return rules, pins
 
 
-def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = None) -> Rules:
+def compile_rules(
+    problem: Problem, allowed: tuple[Rules, int], before: Rules | None = None
+) -> Rules:
     """Add the rules that the number of replicas decides; refuse contradictions.
 
     Parameters
     ----------
     problem
         The question.
-    known
+    allowed
         What :func:`allowed_sites` says of it.
     before
         Rules of a problem that differs from it in the number of replicas alone, if there is one:
@@ -673,8 +642,10 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         For numbers that contradict each other or the sites.
     """
     size = len(problem.instance.sites)
-    if known.fixed is not None:
-        least = most = known.fixed
+    known, pins = allowed
+    holders = _count(known.may_hold)
+    if _by_name(problem.replicas):
+        least = most = holders
     else:
         least, most = _range(problem.replicas)
         if least > size:
@@ -682,23 +653,23 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
                 "more replicas than sites", field="replicas", value=least, expected=f"<= {size}"
             )
         most = min(most, size)
-    holding = known.voters - known.witnesses
+    holding = known.data_voters
     if holding > most:
         words = "more voters than replicas"
         expected = f"<= {most + known.witnesses}"
         raise InputError(words, field="voters", value=known.voters, expected=expected)
-    if known.pins > most:
-        raise _too_many_pins("pinned", known.pins, most)
-    least = max(least, holding, known.pins)
+    if pins > most:
+        raise _too_many_pins("pinned", pins, most)
+    least = max(least, holding, pins)
 
     may_hold, must_hold = known.may_hold, known.must_hold
     may_vote, may_lead = known.may_vote, known.may_lead
     # what follows from the counts alone, again
-    if known.held == most:
+    if _count(known.must_hold) == most:
         may_hold = must_hold
         may_vote = may_vote & may_hold
         may_lead = may_lead & may_vote
-    elif known.holders == least:
+    elif holders == least:
         must_hold = may_hold
     may_witness, able = known.may_witness, may_vote
     if may_witness is not None:
@@ -707,22 +678,16 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
     alike = before is not None and before.may_hold is may_hold and before.may_vote is may_vote
     if before is not None and alike and may_witness is None:
         return before.with_size(least, most, must_hold, may_lead)
-    return Rules(
+    return replace(
+        known,
         replicas_min=least,
         replicas_max=most,
-        voters=known.voters,
-        quorum=known.quorum,
         may_hold=may_hold,
         must_hold=must_hold,
         may_vote=may_vote,
-        must_vote=known.must_vote,
         may_lead=may_lead,
         groups=_groups(problem, known.voters, known.quorum, may_hold, able),
-        budget=problem.budget,
-        cost_weight=float(problem.cost_weight),
-        witnesses=known.witnesses,
         may_witness=may_witness,
-        must_witness=known.must_witness,
     )
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, UnitsWarning
-from placement.support.checks import FloatArray, frozen, is_frame, values_by_name
+from placement.support.checks import BoolArray, FloatArray, frozen, is_frame, values_by_name
 
 _DEGREES = ("column", ("lat", "lon"))
+_MOST_DEGREES = np.array([90.0, 180.0])
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG), km."""
@@ -62,16 +63,24 @@ def places_on_globe(values: npt.ArrayLike, field: str) -> FloatArray:
     points = np.asarray(values, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2:
         raise InputError("wrong shape", field=field, value=points.shape, expected="(n, 2)")
-    outside = ~(np.abs(points) <= np.array([90.0, 180.0]))  # NaN is outside, too
+    inside = np.abs(points) <= _MOST_DEGREES  # NaN is outside, too
+    _refuse_outside(points, ~inside, field, "point {} is")
+    return points
+
+
+def _refuse_outside(
+    points: FloatArray, outside: BoolArray, field: str, words: str, names: Sequence[str] = ()
+) -> None:
+    """Refuse the first point with a coordinate outside; `words` name it by its name or number."""
     if outside.any():
         row = int(np.nonzero(outside)[0][0])
+        which = words.format(repr(names[row]) if names else row)
         raise InputError(
-            f"point {row} is not on the globe",
+            f"{which} not on the globe",
             field=field,
             value=tuple(map(float, points[row])),
             expected="latitude within ±90 and longitude within ±180 degrees",
         )
-    return points
 
 
 def checked_coordinates(
@@ -110,13 +119,8 @@ def checked_coordinates(
         raise InputError(
             "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"
         )
-    limits = np.array([90.0, 180.0])
-    outside = np.abs(array) > limits  # NaN, "unknown", compares false
-    if outside.any():
-        row = int(np.nonzero(outside)[0][0])
-        words = f"coordinates of {names[row]!r} are not on the globe"
-        expected = "latitude within ±90 and longitude within ±180 degrees"
-        raise InputError(words, field=field, value=tuple(map(float, array[row])), expected=expected)
+    outside = np.abs(array) > _MOST_DEGREES  # NaN, "unknown", compares false
+    _refuse_outside(array, outside, field, "coordinates of {} are", names)
     return array
 
 

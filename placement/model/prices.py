@@ -176,9 +176,7 @@ class Prices:
             return self
         return dataclasses.replace(self, interval_hours=HOURS_PER_MONTH / intervals)
 
-    def at_sites(
-        self, names: Sequence[str], kept: Sequence[int], clients: Sequence[int] | None = None
-    ) -> Prices:
+    def at_sites(self, names: Sequence[str], kept: Sequence[int]) -> Prices:
         """Return the prices of some sites, in another order or several times over.
 
         Parameters
@@ -187,8 +185,6 @@ class Prices:
             Names of all sites so far.
         kept
             Site indices.
-        clients
-            Client indices; None: all, in their order.
 
         Raises
         ------
@@ -209,25 +205,13 @@ class Prices:
                 expected = "one of the remaining sites"
                 raise InputError(words, field="prices.client_sites", value=site, expected=expected)
 
-        def rows(values: FloatArray | None) -> FloatArray | None:
-            return None if values is None else values[sites]
-
-        def for_clients(values: FloatArray | None) -> FloatArray | None:
-            if values is None:
-                return None
-            some = values if clients is None else values[np.asarray(clients, dtype=np.intp)]
-            return some[:, sites]
-
-        each: dict[str, Any] = {name: rows(getattr(self, name)) for name in PER_SITE}
-        return dataclasses.replace(
-            self,
-            storage=self.storage[sites],
-            transfer=None if self.transfer is None else self.transfer[np.ix_(sites, sites)],
-            to_clients=for_clients(self.to_clients),
-            from_clients=for_clients(self.from_clients),
-            present=present,
-            **each,
-        )
+        each: dict[str, Any] = {
+            name: None if values is None else values[..., sites]
+            for name in ("storage", *PER_SITE, "to_clients", "from_clients")
+            for values in (getattr(self, name),)
+        }
+        transfer = None if self.transfer is None else self.transfer[np.ix_(sites, sites)]
+        return dataclasses.replace(self, transfer=transfer, present=present, **each)
 
 
 def gb_of_operations(prices: Prices, operations: Sequence[Operation]) -> FloatArray:

@@ -752,23 +752,24 @@ class QuorumProblem:
             cap = min(cap, replicas - quorum)
         return cap
 
-    def admissible(self, replicas: IntArray, quorum: int) -> BoolArray:
+    def admissible(self, replicas: IntArray, quorum: int, size: int | None = None) -> BoolArray:
         """Return whether each replica set obeys :meth:`region_cap` with max(R, W) = `quorum`.
 
         Parameters
         ----------
         replicas
-            Site indices in rows, shape (k, N).
+            Site indices in rows, shape (k, N), or fewer of each set.
         quorum
             max(R, W).
+        size
+            N, where only some replicas of each set are given.
 
         Returns
         -------
         Shape (k,).
         """
-        size = replicas.shape[1]
-        cap = self.region_cap(size, quorum)
-        if cap >= size:
+        cap = self.region_cap(replicas.shape[1] if size is None else size, quorum)
+        if cap >= replicas.shape[1]:
             return np.ones(len(replicas), dtype=bool)
         labels = self.region_index[replicas]
         largest = np.zeros(len(replicas), dtype=np.intp)

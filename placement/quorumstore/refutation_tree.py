@@ -155,14 +155,6 @@ class ScenarioBounds:
             problem.total_writes - problem.needed_writes,
         )
 
-    def breaks_rules(self, sets: IntArray, size: int, quorum: int) -> BoolArray:
-        """Return for each prefix whether its regions are against the rules, shape (prefixes,)."""
-        problem = self.problem
-        cap = problem.region_cap(size, quorum)
-        labels = problem.region_index[sets]
-        same = (labels[:, :, np.newaxis] == labels[:, np.newaxis, :]).sum(axis=2)
-        return np.asarray(same.max(axis=1) > cap)
-
     def refutes(
         self, sets: IntArray, size: int, quorum: int, scenario: int, side: int
     ) -> BoolArray:
@@ -304,7 +296,7 @@ class _Walk:
             rows = np.flatnonzero(level == number)
             scenario, side = divmod(number - _FIRST, 2)
             if number == BY_RULES:
-                held = self.bounds.breaks_rules(sets[rows], size, max(quorums))
+                held = ~self.bounds.problem.admissible(sets[rows], max(quorums), size)
             else:
                 held = self.bounds.refutes(sets[rows], size, quorums[side], scenario, side)
             if not held.all():
@@ -390,7 +382,7 @@ def _numbers(
     bounds: ScenarioBounds, sets: IntArray, size: int, quorums: tuple[int, int]
 ) -> IntArray:
     """Return the number of each prefix, shape (prefixes,)."""
-    found = np.where(bounds.breaks_rules(sets, size, max(quorums)), BY_RULES, GROWS)
+    found = np.where(bounds.problem.admissible(sets, max(quorums), size), GROWS, BY_RULES)
     for scenario, lost in enumerate(bounds.lost):
         # Where clients stay, the loss of a site outside the prefix is normal operation.
         concerned = bounds.problem.redirects or not scenario

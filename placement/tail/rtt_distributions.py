@@ -224,11 +224,6 @@ class Distributions:
         )
 
     @classmethod
-    def constant(cls, instance: Instance, *, width: float = 1.0, bins: int = 1000) -> Distributions:
-        """Point masses at the RTTs of an instance (rounded to the grid)."""
-        return cls.parametric(instance, variation=0.0, width=width, bins=bins)
-
-    @classmethod
     def parametric(
         cls,
         instance: Instance,

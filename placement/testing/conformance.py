@@ -8,6 +8,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,13 +17,12 @@ from placement.errors import InputError, LimitError, PlacementError, UnitsWarnin
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods.options import Options, Progress
 from placement.methods.registry import Method, available, load_method, refusal, run
+from placement.model.changed_instance import at_sites
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.status import Status, Termination
 from placement.testing.small_worlds import World, every_configuration, large_worlds, optimum, worlds
-
-__all__ = ["CHECKS", "ConformanceError", "check_method", "check_question"]
 
 _TOLERANCE = 1e-9
 
@@ -34,21 +34,80 @@ class ConformanceError(AssertionError):
     """A method breaks the contract; the message names the check and the test network."""
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A method on a test network, with what was found out about it."""
+
+    method: Method
+    world: World
+
+    def demand(self, condition: bool, message: str) -> None:
+        if not condition:
+            raise ConformanceError(
+                f"{self.method.name!r} on the test network {self.world.name!r}: {message}"
+            )
+
+    @property
+    def problem(self) -> Problem:
+        return self.world.problem
+
+    @property
+    def optimum(self) -> float:
+        return _optimum(self.world)
+
+    @property
+    def has_plan(self) -> bool:
+        return math.isfinite(self.optimum)
+
+    def ask(self, options: Options | None = None) -> Plan:
+        try:
+            return run(self.method, self.problem, options or Options())
+        except PlacementError as error:
+            name, kind = self.world.name, type(error).__name__
+            raise ConformanceError(
+                f"{self.method.name!r} on the test network {name!r} raised {kind}: {error}"
+            ) from error
+
+    def not_below_optimum(self, value: float) -> bool:
+        return value >= self.optimum or _close(value, self.optimum)
+
+    def valid_bound(self, bound: float) -> bool:
+        return bound <= self.optimum or _close(bound, self.optimum)
+
+    def check_honest(self, plan: Plan) -> None:
+        """Hold one plan against all configurations there are."""
+        best, value = self.optimum, plan.objective
+        self.demand(
+            self.valid_bound(plan.bound), f"bound {plan.bound!r} is above the optimum {best!r}"
+        )
+        if plan.configuration is not None:
+            self.demand(self.has_plan, "found a plan although none exists")
+            self.demand(math.isfinite(value), "the plan has no finite objective")
+            broken = "; ".join(violations(self.problem, plan.configuration))
+            self.demand(not broken, f"the plan breaks constraints: {broken}")
+            below = f"objective {value!r} is below the optimum {best!r}"
+            self.demand(self.not_below_optimum(value), below)
+        if plan.status is Status.OPTIMAL:
+            why = f"says optimal at {value!r}, but the optimum is {best!r}"
+            self.demand(_close(value, best), why)
+        if plan.status is Status.INFEASIBLE:
+            self.demand(not self.has_plan, "says infeasible, but a plan exists")
+            self.demand(bool(plan.reasons), "says infeasible without a reason")
+
+
 @lru_cache(maxsize=512)
 def _optimum(world: World) -> float:
     return optimum(world.problem)
 
 
 @lru_cache(maxsize=64)
-def _lowered(method: Method, seed: int) -> tuple[World, ...]:
+def _lowered(method: Method, seed: int) -> tuple[_Case, ...]:
     """Test networks that a method takes: as they are, or with replicas (and voters) given."""
-    taken = []
-    for world in worlds(seed):
-        for form in _forms(world):
-            if refusal(method, form.problem) is None:
-                taken.append(form)
-                break
-    return tuple(taken)
+    forms = (
+        next((form for form in _forms(world) if refusal(method, form.problem) is None), None)
+        for world in worlds(seed)
+    )
+    return tuple(_Case(method, form) for form in forms if form is not None)
 
 
 @lru_cache(maxsize=512)
@@ -71,100 +130,50 @@ def _first(world: World) -> Configuration | None:
     return next(every_configuration(world.problem), None)
 
 
-def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
-    try:
-        return run(method, world.problem, options or Options())
-    except PlacementError as error:
-        raise _raised(method, world, error) from error
-
-
-def _raised(method: Method, world: World, error: PlacementError) -> ConformanceError:
-    return ConformanceError(
-        f"{method.name!r} on the test network {world.name!r} raised {type(error).__name__}: {error}"
-    )
-
-
 @lru_cache(maxsize=256)
-def _plain_answer(method: Method, world: World) -> tuple[Plan, bool]:
+def _plain_answer(case: _Case) -> tuple[Plan, bool]:
     """The answer without options, and whether the method left the problem as it was."""
-    before = world.problem.instance.fingerprint
-    arrays = [a.copy() for a in _arrays(world.problem)]
-    plan = _ask(method, world)
-    same = before == world.problem.instance.replace().fingerprint and all(
-        np.array_equal(a, b) for a, b in zip(arrays, _arrays(world.problem), strict=True)
+    before = case.problem.instance.fingerprint
+    arrays = [a.copy() for a in _arrays(case.problem)]
+    plan = case.ask()
+    same = before == case.problem.instance.replace().fingerprint and all(
+        np.array_equal(a, b) for a, b in zip(arrays, _arrays(case.problem), strict=True)
     )
     return plan, same
 
 
 @lru_cache(maxsize=256)
-def _reported_answer(method: Method, world: World) -> tuple[Plan, tuple[Progress, ...]]:
+def _reported_answer(case: _Case) -> tuple[Plan, tuple[Progress, ...]]:
     """The answer to one who listens, and all reports on the way."""
     reports: list[Progress] = []
-    return _ask(method, world, Options(progress=reports.append)), tuple(reports)
-
-
-def _demand(condition: bool, method: Method, world: World, message: str) -> None:
-    if not condition:
-        raise ConformanceError(f"{method.name!r} on the test network {world.name!r}: {message}")
+    return case.ask(Options(progress=reports.append)), tuple(reports)
 
 
 def _close(one: float, other: float) -> bool:
     return one == other or abs(one - other) <= _TOLERANCE * max(abs(one), abs(other))
 
 
-def _check_honest(method: Method, world: World, plan: Plan) -> None:
-    """Hold one plan against all configurations there are."""
-    best = _optimum(world)
-    _demand(
-        plan.bound <= best or _close(plan.bound, best),
-        method,
-        world,
-        f"bound {plan.bound!r} is above the optimum {best!r}",
-    )
-    if plan.configuration is not None:
-        _demand(math.isfinite(best), method, world, "found a plan although none exists")
-        _demand(math.isfinite(plan.objective), method, world, "the plan has no finite objective")
-        broken = "; ".join(violations(world.problem, plan.configuration))
-        _demand(not broken, method, world, f"the plan breaks constraints: {broken}")
-        _demand(
-            plan.objective >= best or _close(plan.objective, best),
-            method,
-            world,
-            f"objective {plan.objective!r} is below the optimum {best!r}",
-        )
-    if plan.status is Status.OPTIMAL:
-        _demand(
-            _close(plan.objective, best),
-            method,
-            world,
-            f"says optimal at {plan.objective!r}, but the optimum is {best!r}",
-        )
-    if plan.status is Status.INFEASIBLE:
-        _demand(math.isinf(best), method, world, "says infeasible, but a plan exists")
-        _demand(bool(plan.reasons), method, world, "says infeasible without a reason")
-
-
 _ADVICE = re.compile(r"(?:use|such as) ((?:'[a-z0-9-]+'(?:, or |, | or )?)+)(?! ?without)")
 """Names of methods in a refusal: "use 'exact', 'sets' or 'exhaustive'"."""
 
 
-def _check_refusal(method: Method, world: World, reason: str) -> None:
+def _check_refusal(case: _Case, reason: str) -> None:
     """Check that the methods which a refusal names do take the question."""
-    _demand(len(reason.split()) >= 3, method, world, f"refuses with the reason {reason!r}")
+    case.demand(len(reason.split()) >= 3, f"refuses with the reason {reason!r}")
     for name in re.findall(r"'([a-z0-9-]+)'", " ".join(_ADVICE.findall(reason))):
         if name not in available():
             continue
-        why = _refused(load_method(name), world, Options(time_limit=0.0))
-        _demand(why is None, method, world, f"refuses with {reason!r}, but {name!r}: {why}")
+        why = _refused(load_method(name), case.problem)
+        case.demand(why is None, f"refuses with {reason!r}, but {name!r}: {why}")
 
 
-def _refused(method: Method, world: World, options: Options) -> str | None:
-    """Return why a method does not take a question, asked without and with its options."""
-    reason = refusal(method, world.problem)
+def _refused(method: Method, problem: Problem) -> str | None:
+    """Return why a method does not take a question, asked without running it, and with."""
+    reason = refusal(method, problem)
     if reason is not None:
         return reason
     try:
-        run(method, world.problem, options)
+        run(method, problem, Options(time_limit=0.0))
     except UnsupportedError as error:
         return str(error)
     except LimitError:
@@ -200,20 +209,20 @@ def check_question(
         With what was wrong.
     """
     chosen = load_method(method) if isinstance(method, str) else method
+    case = _Case(chosen, world)
     reason = refusal(chosen, world.problem)
     if reason is not None:
-        _check_refusal(chosen, world, reason)
+        _check_refusal(case, reason)
         return None
     try:
-        plan = run(chosen, world.problem, options or Options())
-    except LimitError:
+        plan = case.ask(options)
+    except ConformanceError as error:
+        if isinstance(error.__cause__, UnsupportedError):
+            _check_refusal(case, str(error.__cause__))
+        elif not isinstance(error.__cause__, LimitError):
+            raise
         return None
-    except UnsupportedError as error:
-        _check_refusal(chosen, world, str(error))
-        return None
-    except PlacementError as error:
-        raise _raised(chosen, world, error) from error
-    _check_honest(chosen, world, plan)
+    case.check_honest(plan)
     return plan
 
 
@@ -229,46 +238,42 @@ def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
         reason = refusal(method, world.problem)
         if reason is None:
             continue
-        _check_refusal(method, world, reason)
+        case = _Case(method, world)
+        _check_refusal(case, reason)
         try:
             run(method, world.problem, Options())
         except UnsupportedError:
             continue
-        _demand(False, method, world, "refuses, yet answers")
+        case.demand(False, "refuses, yet answers")
 
 
 def check_answers_are_true(method: Method, seed: int = 0) -> None:
     """Feasible plans, valid status and bound, an answer whenever there is one."""
-    for world in _lowered(method, seed):
-        plan, _ = _plain_answer(method, world)
-        _demand(plan.method != "", method, world, "the plan does not name its method")
-        _check_honest(method, world, plan)
-        if math.isfinite(_optimum(world)):
-            _demand(plan.found, method, world, "found nothing, but a plan exists")
+    for case in _lowered(method, seed):
+        plan, _ = _plain_answer(case)
+        case.demand(plan.method != "", "the plan does not name its method")
+        case.check_honest(plan)
+        if case.has_plan:
+            case.demand(plan.found, "found nothing, but a plan exists")
         else:
-            _demand(not plan.found, method, world, "found a plan where none exists")
+            case.demand(not plan.found, "found a plan where none exists")
         if method.exact:
-            wanted = Status.OPTIMAL if math.isfinite(_optimum(world)) else Status.INFEASIBLE
-            _demand(plan.status is wanted, method, world, f"exact, but says {plan.status}")
+            wanted = Status.OPTIMAL if case.has_plan else Status.INFEASIBLE
+            case.demand(plan.status is wanted, f"exact, but says {plan.status}")
 
 
 def check_same_seed_same_plan(method: Method, seed: int = 0) -> None:
     """Two runs with one seed give one plan, also where somebody listens."""
-    for world in _lowered(method, seed):
-        first, _ = _plain_answer(method, world)
-        second, _ = _reported_answer(method, world)
-        _demand(
-            first.configuration == second.configuration,
-            method,
-            world,
-            f"two runs with seed 0 differ: {first!r} and {second!r}",
-        )
+    for case in _lowered(method, seed):
+        first, second = _plain_answer(case)[0], _reported_answer(case)[0]
+        differ = f"two runs with seed 0 differ: {first!r} and {second!r}"
+        case.demand(first.configuration == second.configuration, differ)
 
 
 def check_no_time(method: Method, seed: int = 0) -> None:
     """Check a call with a time limit of zero: no exception, no false claim."""
-    for world in _lowered(method, seed):
-        _check_honest(method, world, _ask(method, world, Options(time_limit=0.0)))
+    for case in _lowered(method, seed):
+        case.check_honest(case.ask(Options(time_limit=0.0)))
 
 
 def check_time_limits(method: Method, seed: int = 0) -> None:
@@ -277,6 +282,7 @@ def check_time_limits(method: Method, seed: int = 0) -> None:
     for world in large_worlds(seed):
         if refusal(method, world.problem) is not None:
             continue
+        case = _Case(method, world)
         for limit in (0.0, 0.2):
             before = time.process_time()
             try:
@@ -284,25 +290,21 @@ def check_time_limits(method: Method, seed: int = 0) -> None:
             except LimitError:  # a limit on the size is a refusal
                 break
             spent = time.process_time() - before
-            _demand(
-                spent <= limit + _GRACE,
-                method,
-                world,
-                f"took {spent:.1f} s of processor time with a limit of {limit} s",
-            )
-            _demand(plan.bound <= plan.objective, method, world, "the bound is above the value")
+            late = f"took {spent:.1f} s of processor time with a limit of {limit} s"
+            case.demand(spent <= limit + _GRACE, late)
+            case.demand(plan.bound <= plan.objective, "the bound is above the value")
 
 
 def check_start(method: Method, seed: int = 0) -> None:
     """A feasible start is taken, and never made worse."""
-    for world in _lowered(method, seed):
-        start = _first(world)
+    for case in _lowered(method, seed):
+        start = _first(case.world)
         if start is None:
             continue
-        plan = _ask(method, world, Options(start=start))
-        _check_honest(method, world, plan)
+        plan = case.ask(Options(start=start))
+        case.check_honest(plan)
         if method.exact:
-            _demand(plan.found, method, world, "loses the start it was given")
+            case.demand(plan.found, "loses the start it was given")
 
 
 def check_start_of_a_similar_problem(method: Method, seed: int = 0) -> None:
@@ -310,49 +312,34 @@ def check_start_of_a_similar_problem(method: Method, seed: int = 0) -> None:
 
     The start on one test network has too few sites, on the next too many.
     """
-    for number, world in enumerate(_lowered(method, seed)):
-        problem = world.problem
-        everywhere = range(len(problem.instance.sites))
+    for number, case in enumerate(_lowered(method, seed)):
+        everywhere = range(len(case.problem.instance.sites))
         starts = [Configuration.of(0, [0], [0]), Configuration.of(0, everywhere, everywhere)]
-        broken = [start for start in starts if violations(problem, start)]
+        broken = [start for start in starts if violations(case.problem, start)]
         if not broken:
             continue
         start = broken[number % len(broken)]
-        plan = _ask(method, world, Options(start=start))
-        _check_honest(method, world, plan)
-        exists = math.isfinite(_optimum(world))
-        _demand(plan.found or not exists, method, world, f"found nothing from {start}")
+        plan = case.ask(Options(start=start))
+        case.check_honest(plan)
+        case.demand(plan.found or not case.has_plan, f"found nothing from {start}")
         said = any("the start breaks constraints" in note for note in plan.notes)
-        known = bool(reasons_infeasible(problem))  # then no method is called at all
-        _demand(said or known, method, world, f"does not say that {start} is infeasible")
+        known = bool(reasons_infeasible(case.problem))  # then no method is called at all
+        case.demand(said or known, f"does not say that {start} is infeasible")
 
 
 def check_reports(method: Method, seed: int = 0) -> None:
     """Every report on the way is true: bounds below the optimum, incumbents above and falling."""
-    for world in _lowered(method, seed):
-        _, reports = _reported_answer(method, world)
-        best = _optimum(world)
-        last = math.inf
-        for report in reports:
-            _demand(
-                report.bound <= best or _close(report.bound, best),
-                method,
-                world,
-                f"reports the bound {report.bound!r} above the optimum {best!r}",
-            )
-            _demand(
-                report.incumbent >= best or _close(report.incumbent, best),
-                method,
-                world,
-                f"reports the incumbent {report.incumbent!r} below the optimum {best!r}",
-            )
-            _demand(
-                report.incumbent <= last or _close(report.incumbent, last),
-                method,
-                world,
-                "reports an incumbent that got worse",
-            )
-            last = report.incumbent
+    for case in _lowered(method, seed):
+        best, last = case.optimum, math.inf
+        for report in _reported_answer(case)[1]:
+            bound, value = report.bound, report.incumbent
+            above = f"reports the bound {bound!r} above the optimum {best!r}"
+            case.demand(case.valid_bound(bound), above)
+            below = f"reports the incumbent {value!r} below the optimum {best!r}"
+            case.demand(case.not_below_optimum(value), below)
+            falling = value <= last or _close(value, last)
+            case.demand(falling, "reports an incumbent that got worse")
+            last = value
 
 
 def check_interrupt(method: Method, seed: int = 0) -> None:
@@ -362,15 +349,11 @@ def check_interrupt(method: Method, seed: int = 0) -> None:
         del report
         raise KeyboardInterrupt
 
-    for world in _lowered(method, seed):
-        plan = _ask(method, world, Options(progress=interrupt))
-        _check_honest(method, world, plan)
-        _demand(
-            plan.termination is not Termination.TIME_LIMIT,
-            method,
-            world,
-            "calls an interrupt a time limit",
-        )
+    for case in _lowered(method, seed):
+        plan = case.ask(Options(progress=interrupt))
+        case.check_honest(plan)
+        timed_out = plan.termination is Termination.TIME_LIMIT
+        case.demand(not timed_out, "calls an interrupt a time limit")
 
 
 def check_order_of_sites_is_irrelevant(method: Method, seed: int = 0) -> None:
@@ -378,44 +361,37 @@ def check_order_of_sites_is_irrelevant(method: Method, seed: int = 0) -> None:
     if not method.exact:
         return
     rng = np.random.default_rng(seed)
-    for world in _lowered(method, seed):
-        shuffled = _shuffle(world.problem, rng)
-        ordered = np.sort(world.problem.instance.client_rtt, axis=-1)
+    for case in _lowered(method, seed):
+        shuffled = _shuffle(case.problem, rng)
+        ordered = np.sort(case.problem.instance.client_rtt, axis=-1)
         if (np.diff(ordered, axis=-1) == 0).any():
             continue  # nearest breaks ties by site order, which a permutation changes
-        one, _ = _plain_answer(method, world)
-        other = _ask(method, World(world.name + ", shuffled", shuffled))
-        _demand(
-            _close(one.objective, other.objective),
-            method,
-            world,
-            f"objective {one.objective!r} becomes {other.objective!r} when sites are permuted",
-        )
+        one = _plain_answer(case)[0].objective
+        other = _Case(method, World(case.world.name + ", shuffled", shuffled)).ask().objective
+        changed = f"objective {one!r} becomes {other!r} when sites are permuted"
+        case.demand(_close(one, other), changed)
 
 
 def _shuffle(problem: Problem, rng: np.random.Generator) -> Problem:
     instance = problem.instance
     s = rng.permutation(len(instance.sites))
     c = rng.permutation(len(instance.clients))
-    prices = instance.prices and instance.prices.at_sites(instance.sites, s.tolist(), c.tolist())
+    moved = at_sites(instance, s)
     return problem.replace(
-        instance=instance.replace(
-            sites=tuple(instance.sites[i] for i in s),
+        instance=moved.replace(
             clients=tuple(instance.clients[i] for i in c),
-            client_rtt=instance.client_rtt[..., c[:, None], s],
-            site_rtt=instance.site_rtt[..., s[:, None], s],
+            client_rtt=moved.client_rtt[..., c, :],
             counts=instance.counts[:, c],
-            domains={k: tuple(v[i] for i in s) for k, v in instance.domains.items()},
-            prices=prices,
+            client_coordinates=None,
         )
     )
 
 
 def check_leaves_the_problem_alone(method: Method, seed: int = 0) -> None:
     """Check that a method changes none of its arguments."""
-    for world in _lowered(method, seed):
-        _, same = _plain_answer(method, world)
-        _demand(same, method, world, "changed the instance, the demand or the rules")
+    for case in _lowered(method, seed):
+        _, same = _plain_answer(case)
+        case.demand(same, "changed the instance, the demand or the rules")
 
 
 def _arrays(problem: Problem) -> list[np.ndarray]:
@@ -428,12 +404,12 @@ def _arrays(problem: Problem) -> list[np.ndarray]:
 
 def check_unknown_setting(method: Method, seed: int = 0) -> None:
     """A setting that does not exist is an error, not swallowed."""
-    world = _lowered(method, seed)[0]
+    case = _lowered(method, seed)[0]
     try:
-        run(method, world.problem, Options(settings={"no such setting": 1}))
+        run(method, case.problem, Options(settings={"no such setting": 1}))
     except InputError:
         return
-    _demand(False, method, world, "accepts a setting that does not exist")
+    case.demand(False, "accepts a setting that does not exist")
 
 
 def _quietly(check: Callable[..., None]) -> Callable[..., None]:

@@ -31,15 +31,6 @@ from placement.errors import InputError, PlacementError, UnsupportedError
 from placement.model.constraints import majority
 from placement.testing.conformance import ConformanceError
 
-__all__ = [
-    "DATABASE_CHECKS",
-    "DeploymentWorld",
-    "check_database",
-    "deployment_worlds",
-    "hostile_names",
-    "stores_without_leader",
-]
-
 _SITES = ("us-east-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-south-1", "sa-east-1")
 _MOST_AT_A_SITE = 3
 

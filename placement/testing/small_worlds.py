@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.model.prices import Prices
 from placement.problem import Problem
-
-__all__ = ["World", "every_configuration", "large_worlds", "optimum", "random_instance", "worlds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,154 +113,71 @@ def worlds(seed: int = 0) -> tuple[World, ...]:
     equal = plain.replace(
         client_rtt=np.full((7, 6), 10.0), site_rtt=np.where(np.eye(6, dtype=bool), 0.0, 10.0)
     )
-    ask: list[tuple[str, Instance, dict[str, object]]] = [
-        ("plain", plain, {"replicas": 4, "voters": 3}),
-        ("ties", tied, {"replicas": 4, "voters": 3}),
-        ("all RTTs equal", equal, {"replicas": 3, "voters": 3}),
-        ("one site", lonely, {"replicas": 1, "voters": 1}),
-        ("one client", crowd, {"replicas": 3, "voters": 3}),
-        ("every site a replica", plain, {"replicas": 6, "voters": 5}),
-        ("one replica", plain, {"replicas": 1, "voters": 1}),
-        ("even voters", plain, {"replicas": 4, "voters": 4}),
-        ("two voters", tied, {"replicas": 3, "voters": 2}),
-        ("weak reads only", plain.replace(counts=reads), {"replicas": 3, "voters": 1}),
-        ("writes of one client only", plain.replace(counts=writes), {"replicas": 4, "voters": 3}),
-        ("bounded reads only", plain.replace(counts=bounded), {"replicas": 4, "voters": 3}),
-        ("huge counts", plain.replace(counts=plain.counts * 1e12), {"replicas": 3, "voters": 3}),
-        ("tiny RTTs", random_instance(seed, scale=1e-3), {"replicas": 3, "voters": 3}),
-        ("small flexible quorum", plain, {"replicas": 5, "voters": 4, "quorum": 1}),
-        ("full flexible quorum", plain, {"replicas": 4, "voters": 3, "quorum": 3}),
-        ("range of replicas", plain.replace(counts=bounded), {"replicas": (3, 5), "voters": 3}),
-        (
-            "pins",
-            plain,
-            {"replicas": 4, "voters": 3, "pinned": [site[5]], "pinned_voters": [site[3]]},
-        ),
-        ("a pin and a range", plain, {"replicas": (1, 3), "voters": 1, "pinned": [site[1]]}),
-        ("every replica pinned", plain, {"replicas": 3, "voters": 3, "pinned": site[2:5]}),
-        ("forbidden", plain, {"replicas": 3, "voters": 3, "forbidden": [site[0], site[2]]}),
-        ("non-voters", plain, {"replicas": 4, "voters": 3, "non_voters": [site[1], site[4]]}),
-        ("fixed leader", plain, {"replicas": 4, "voters": 3, "leader": site[3]}),
-        ("leader candidates", tied, {"replicas": 4, "voters": 3, "leaders": [site[1], site[5]]}),
-        ("survive a region", plain, {"replicas": 4, "voters": 3, "survive": "region"}),
-        (
-            "survive a continent",
-            plain,
-            {"replicas": 5, "voters": 4, "quorum": 2, "diversity": Diversity("continent", cap=3)},
-        ),
-        (
-            "nested caps",
-            plain,
-            {
-                "replicas": 5,
-                "voters": 3,
-                "diversity": [Diversity("region", cap=1), Diversity("continent", cap=2)],
-            },
-        ),
-        (
-            "nested caps on replicas",
-            tied,
-            {
-                "replicas": 4,
-                "voters": 3,
-                "diversity": [
-                    Diversity("region", "replicas", cap=2),
-                    Diversity("continent", "replicas", cap=3),
-                ],
-            },
-        ),
-        (
-            "caps on both roles",
-            plain,
-            {
-                "replicas": 4,
-                "voters": 3,
-                "diversity": [
-                    Diversity("region", "replicas", cap=2),
-                    Diversity("region", "voters", cap=1),
-                ],
-            },
-        ),
-        (
-            "minimum domains of voters",
-            plain,
-            {
-                "replicas": 4,
-                "voters": 3,
-                "diversity": [
-                    Diversity("region", min_domains=2),
-                    Diversity("continent", min_domains=2),
-                ],
-            },
-        ),
-        (
-            "minimum domains of replicas",
-            tied,
-            {
-                "replicas": 3,
-                "voters": 1,
-                "diversity": [Diversity("region", "replicas", min_domains=3)],
-            },
-        ),
-        (
-            "minimums of named domains",
-            plain,
-            {
-                "replicas": 5,
-                "voters": 3,
-                "diversity": [
-                    Diversity("continent", "replicas", domain="continent-0", least=2),
-                    Diversity("region", domain="region-2", least=1),
-                    Diversity("region", "replicas", cap=2),
-                ],
-            },
-        ),
-        (
-            "crossing levels",
-            plain,
-            {
-                "replicas": 5,
-                "voters": 4,
-                "diversity": [Diversity("region", cap=2), Diversity("provider", cap=2)],
-            },
-        ),
-        (
-            "crossing levels of replicas",
-            tied,
-            {
-                "replicas": 4,
-                "voters": 3,
-                "diversity": [
-                    Diversity("region", "replicas", cap=2),
-                    Diversity("provider", "replicas", cap=2),
-                    Diversity("continent", min_domains=2),
-                ],
-            },
-        ),
-        ("budget", priced, {"replicas": 4, "voters": 3, "budget": 40.0}),
-        ("cost in the objective", priced, {"replicas": (3, 5), "voters": 3, "cost_weight": 300.0}),
-        ("decay", days, {"replicas": 4, "voters": 3, "decay": 2.0}),
-        ("last interval only", days, {"replicas": 3, "voters": 3, "decay": math.inf}),
-        ("RTTs that vary", moving, {"replicas": 4, "voters": 3, "decay": 2.0}),
-        ("RTTs that vary, with rules", moving, {"replicas": 4, "voters": 3, "survive": "region"}),
-        (
-            "infeasible: two regions for three voters",
-            plain,
-            {"replicas": 3, "voters": 3, "survive": "region", "forbidden": [site[4], site[5]]},
-        ),
-        (
-            "infeasible: rules in conflict",
-            plain,
-            {
-                "replicas": 3,
-                "voters": 3,
-                "pinned": [site[0], site[1]],
-                "diversity": [Diversity("region", min_domains=3)],
-            },
-        ),
-        ("infeasible: budget", priced, {"replicas": 4, "voters": 3, "budget": 3.0}),
-    ]
-    return tuple(World(name, Problem(instance, **kw)) for name, instance, kw in ask)  # type: ignore[arg-type]  # typed by name above
+    found: list[World] = []
+
+    def ask(name: str, of: Instance, replicas: Any = 4, voters: Any = 3, **rules: Any) -> None:
+        found.append(World(name, Problem(of, replicas=replicas, voters=voters, **rules)))
+
+    ask("plain", plain)
+    ask("ties", tied)
+    ask("all RTTs equal", equal, 3)
+    ask("one site", lonely, 1, 1)
+    ask("one client", crowd, 3)
+    ask("every site a replica", plain, 6, 5)
+    ask("one replica", plain, 1, 1)
+    ask("even voters", plain, 4, 4)
+    ask("two voters", tied, 3, 2)
+    ask("weak reads only", plain.replace(counts=reads), 3, 1)
+    ask("writes of one client only", plain.replace(counts=writes))
+    ask("bounded reads only", plain.replace(counts=bounded))
+    ask("huge counts", plain.replace(counts=plain.counts * 1e12), 3)
+    ask("tiny RTTs", random_instance(seed, scale=1e-3), 3)
+    ask("small flexible quorum", plain, 5, 4, quorum=1)
+    ask("full flexible quorum", plain, quorum=3)
+    ask("range of replicas", plain.replace(counts=bounded), (3, 5))
+    ask("pins", plain, pinned=[site[5]], pinned_voters=[site[3]])
+    ask("a pin and a range", plain, (1, 3), 1, pinned=[site[1]])
+    ask("every replica pinned", plain, 3, pinned=site[2:5])
+    ask("forbidden", plain, 3, forbidden=[site[0], site[2]])
+    ask("non-voters", plain, non_voters=[site[1], site[4]])
+    ask("fixed leader", plain, leader=site[3])
+    ask("leader candidates", tied, leaders=[site[1], site[5]])
+    ask("survive a region", plain, survive="region")
+    one_a_region, two_a_region = Diversity("region", cap=1), Diversity("region", cap=2)
+    two_held, two_regions = (
+        Diversity("region", "replicas", cap=2),
+        Diversity("region", min_domains=2),
+    )
+    two_continents = Diversity("continent", min_domains=2)
+    some = Diversity("continent", cap=3)
+    ask("survive a continent", plain, 5, 4, quorum=2, diversity=some)
+    ask("nested caps", plain, 5, diversity=[one_a_region, Diversity("continent", cap=2)])
+    wider = Diversity("continent", "replicas", cap=3)
+    ask("nested caps on replicas", tied, diversity=[two_held, wider])
+    ask("caps on both roles", plain, diversity=[two_held, one_a_region])
+    ask("minimum domains of voters", plain, diversity=[two_regions, two_continents])
+    three_regions = Diversity("region", "replicas", min_domains=3)
+    ask("minimum domains of replicas", tied, 3, 1, diversity=[three_regions])
+    here = Diversity("continent", "replicas", domain="continent-0", least=2)
+    there = Diversity("region", domain="region-2", least=1)
+    ask("minimums of named domains", plain, 5, diversity=[here, there, two_held])
+    providers = Diversity("provider", cap=2)
+    ask("crossing levels", plain, 5, 4, diversity=[two_a_region, providers])
+    held = Diversity("provider", "replicas", cap=2)
+    ask("crossing levels of replicas", tied, diversity=[two_held, held, two_continents])
+    ask("budget", priced, budget=40.0)
+    ask("cost in the objective", priced, (3, 5), cost_weight=300.0)
+    ask("decay", days, decay=2.0)
+    ask("last interval only", days, 3, decay=math.inf)
+    ask("RTTs that vary", moving, decay=2.0)
+    ask("RTTs that vary, with rules", moving, survive="region")
+    without = [site[4], site[5]]
+    name = "infeasible: two regions for three voters"
+    ask(name, plain, 3, survive="region", forbidden=without)
+    conflict = Diversity("region", min_domains=3)
+    ask("infeasible: rules in conflict", plain, 3, pinned=site[:2], diversity=[conflict])
+    ask("infeasible: budget", priced, budget=3.0)
+    return tuple(found)
 
 
 def every_configuration(problem: Problem) -> Iterator[Configuration]:

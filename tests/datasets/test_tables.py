@@ -265,7 +265,9 @@ def test_world27_is_what_it_says():
 
 def test_world27_is_stored_as_it_is_made():
     sites, clients = bundled.world27_sites(), bundled.world27_cities()
-    made = bundled.modelled("world27", sites, clients, levels=("country", "continent", "provider"))
+    demand = bundled.day_of_demand(clients)
+    levels = ("country", "continent", "provider")
+    made = bundled.modelled("world27", sites, clients, demand, levels=levels)
     stored = bundled.world27()
     assert made.keys() == stored.keys()
     arrays = {"client_rtt", "site_rtt", "counts", "site_coordinates", "client_coordinates"}

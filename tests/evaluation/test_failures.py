@@ -16,6 +16,7 @@ from placement import Diversity, Instance, Operation, Options, Problem, Status
 from placement.evaluation.losses import failures, losses, score_after
 from placement.evaluation.score import score
 from placement.methods.registry import run
+from placement.model.changed_instance import at_sites
 from placement.model.configuration import Configuration
 from placement.model.demand import aggregate, decay_weights
 from placement.plan import objective_value
@@ -160,15 +161,6 @@ def distinct(instance: Instance) -> bool:
     return all(len(set(row)) == len(row) for row in instance.client_rtt.tolist())
 
 
-def reorder(instance: Instance, order: list[int]) -> Instance:
-    return instance.replace(
-        sites=[instance.sites[s] for s in order],
-        client_rtt=instance.client_rtt[:, order],
-        site_rtt=instance.site_rtt[np.ix_(order, order)],
-        domains={k: [labels[s] for s in order] for k, labels in instance.domains.items()},
-    )
-
-
 @given(st.data(), instances(max_sites=8))
 def test_order_of_sites_does_not_matter(data: st.DataObject, instance: Instance) -> None:
     assume(distinct(instance))
@@ -179,7 +171,7 @@ def test_order_of_sites_does_not_matter(data: st.DataObject, instance: Instance)
         [order.index(s) for s in voters],
         [order.index(s) for s in replicas],
     )
-    found = value(reorder(instance, order), moved)
+    found = value(at_sites(instance, order), moved)
     assert found == value(instance, (leader, voters, replicas))
 
 
@@ -188,7 +180,7 @@ def test_order_of_sites_does_not_change_the_optimum(data: st.DataObject, problem
     assume(distinct(problem.instance))
     order = list(data.draw(st.permutations(range(len(problem.instance.sites)))))
     here = run(EXHAUSTIVE, problem, Options())
-    there = run(EXHAUSTIVE, problem.replace(instance=reorder(problem.instance, order)), Options())
+    there = run(EXHAUSTIVE, problem.replace(instance=at_sites(problem.instance, order)), Options())
     assert here.status is there.status
     if here.found:
         assert there.score == pytest.approx(here.score, rel=1e-12)

@@ -248,8 +248,8 @@ def test_waits_are_refused_beside_losses_percentiles_moves_and_rtts_that_vary() 
         client_rtt=np.stack([one.client_rtt, one.client_rtt + 1]),
         counts=np.concatenate([one.counts, one.counts]),
     )
-    percentile = percentile_question(99, Distributions.constant(one))
-    p99 = Percentile(99.0, Distributions.constant(one))
+    percentile = percentile_question(99, Distributions.parametric(one, variation=0.0))
+    p99 = Percentile(99.0, Distributions.parametric(one, variation=0.0))
     for field, asked in (
         ("objective", {"objective": placement.Contingency()}),
         ("objective", {"objective": percentile}),

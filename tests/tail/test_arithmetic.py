@@ -205,7 +205,7 @@ def weighted_percentile(values, weights, share):
 def test_constant_rtts_give_the_mean_model(seed, percent):
     problem = placement.Problem(whole(random_instance(seed)), replicas=4, voters=3)
     chosen = next(every_configuration(problem))
-    still = Distributions.constant(problem.instance, bins=250)
+    still = Distributions.parametric(problem.instance, variation=0.0, bins=250)
     latency = operation_latency(problem.demand, chosen.leader, chosen.voters, chosen.replicas, 2)[0]
     counts = problem.demand.counts[0]
     used = counts > 0
@@ -276,7 +276,7 @@ def test_bad_sources(call, message):
 
 def test_bad_distributions():
     instance = whole(random_instance(0, sites=2, clients=1))
-    good = Distributions.constant(instance, bins=300)
+    good = Distributions.parametric(instance, variation=0.0, bins=300)
     with pytest.raises(InputError, match="percentile: out of range"):
         Percentile(0, good)
     heavy = np.array(good.client_site) * 1.5

@@ -363,7 +363,7 @@ def test_the_median_falls_in_a_jump_when_half_of_the_groups_have_moved():
         site_rtt=[[0.0, 0.0], [0.0, 0.0]],
         counts=[[0, 0, 100, 0, 0]],
     )
-    goal = percentile_question(50, Distributions.constant(instance, bins=300))
+    goal = percentile_question(50, Distributions.parametric(instance, variation=0.0, bins=300))
     problem = Problem(instance, replicas=2, voters=2, objective=goal)
     chosen = Configuration.of(1, (0, 1), (0, 1))
     result = migrate(problem, chosen, shares={"far": 1.0}, groups=10, per_step=1)
