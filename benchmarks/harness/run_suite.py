@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from benchmarks.harness.machine import SOLVERS, describe, sentence
 from benchmarks.harness.result_files import RESULTS
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.result_tables import page_text, report_text
-from benchmarks.harness.runner import Runner
+from benchmarks.harness.runner import run_cells
 from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
 from benchmarks.harness.suites import Suite
 from benchmarks.peers import CAPTIONS
@@ -112,16 +113,12 @@ class SuiteStudy(Study):
                     }
                 )
 
-                def report(cell: SolveCell, row: dict[str, object], number: int) -> None:
-                    file.add({"run": run, **row})
-                    print(
-                        f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-
                 try:
-                    Runner(args.jobs).run(todo, report)
+                    with contextlib.closing(run_cells(todo, args.jobs)) as rows:
+                        for number, (cell, row) in enumerate(rows, 1):
+                            file.add({"run": run, **row})
+                            said = f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}"
+                            print(said, file=sys.stderr, flush=True)
                 except KeyboardInterrupt:
                     print("interrupted; go on with --resume", file=sys.stderr)
                     return INTERRUPTED

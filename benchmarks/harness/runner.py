@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -11,8 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import IO
 
 from benchmarks.harness.cells import SolveCell
@@ -22,78 +23,47 @@ _TAIL = 2000
 COMMAND = (sys.executable, "-m", "benchmarks.harness.cell_process")
 """Command of the process of one cell, which it reads from its standard input."""
 
-Report = Callable[[SolveCell, dict[str, object], int], None]
-"""Called after each cell: the cell, its row, how many are done."""
+_NEVER = threading.Event()
 
 
-class Runner:
-    """Runs cells, at most `jobs` at a time.
+def run_cells(
+    cells: Sequence[SolveCell], jobs: int = 1
+) -> Generator[tuple[SolveCell, dict[str, object]], None, None]:
+    """Yield every cell with its row, as it comes.
+
+    When the iterator is closed, the processes under way are ended; their cells have no row.
 
     Parameters
     ----------
+    cells
+        What to run.
     jobs
         Processes at once. More than one disturbs the timings; the head of the run records it.
     """
-
-    def __init__(self, jobs: int = 1) -> None:
-        self.jobs = jobs
-        self._children: set[subprocess.Popen[bytes]] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def run(self, cells: Sequence[SolveCell], report: Report) -> None:
-        """Run every cell; `report` gets each row as it comes, in this thread.
-
-        A KeyboardInterrupt ends the processes under way and is raised again; their cells have no
-        row and are run by the next ``--resume``.
-        """
-        done = 0
-        queue = list(reversed(cells))
-        under_way: dict[Future[dict[str, object]], SolveCell] = {}
-        with ThreadPoolExecutor(self.jobs) as pool:
-            try:
-                while queue or under_way:
-                    while queue and len(under_way) < self.jobs:
-                        cell = queue.pop()
-                        under_way[pool.submit(self._one, cell)] = cell
-                    finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        done += 1
-                        report(under_way.pop(future), future.result(), done)
-            except BaseException:
-                self._stop()
-                raise
-
-    def _one(self, cell: SolveCell) -> dict[str, object]:
-        return run_cell(cell, self._watch)
-
-    def _watch(self, child: subprocess.Popen[bytes], running: bool) -> None:
-        with self._lock:
-            if not running:
-                self._children.discard(child)
-                return
-            self._children.add(child)
-            if self._stopped:
-                _kill(child)
-
-    def _stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            for child in self._children:
-                _kill(child)
+    stopped, queue = threading.Event(), iter(cells)
+    under_way: dict[Future[dict[str, object]], SolveCell] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            while True:
+                for cell in itertools.islice(queue, jobs - len(under_way)):
+                    under_way[pool.submit(run_cell, cell, stopped)] = cell
+                if not under_way:
+                    return
+                future = next(as_completed(under_way))
+                yield under_way.pop(future), future.result()
+        finally:
+            stopped.set()
 
 
-def run_cell(
-    cell: SolveCell, watch: Callable[[subprocess.Popen[bytes], bool], None] | None = None
-) -> dict[str, object]:
+def run_cell(cell: SolveCell, stopped: threading.Event = _NEVER) -> dict[str, object]:
     """Run one cell in a separate process and return its row.
 
     Parameters
     ----------
     cell
         What to run.
-    watch
-        Told of the process when it starts (True) and when it has ended (False).
+    stopped
+        Set when the process shall end.
 
     Returns
     -------
@@ -107,18 +77,14 @@ def run_cell(
     started = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = _start(cell, out, err)
-        if watch is not None:
-            watch(child, True)
         try:
-            ended = _feed_and_wait(child, cell)
+            ended = _feed_and_wait(child, cell, stopped)
         finally:
             _kill(child)  # and with it whatever it has started
             child.wait()
             if child.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):  # unread input is still buffered
                     child.stdin.close()
-            if watch is not None:
-                watch(child, False)
         wall = time.perf_counter() - started
         text, noise = _read(out), _read(err)
     row: dict[str, object] = {
@@ -150,18 +116,18 @@ def _start(cell: SolveCell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[
     )
 
 
-def _feed_and_wait(child: subprocess.Popen[bytes], cell: SolveCell) -> bool:
-    """Give the child its cell and wait; False when it had to be killed at the wall-clock limit."""
+def _feed_and_wait(
+    child: subprocess.Popen[bytes], cell: SolveCell, stopped: threading.Event
+) -> bool:
+    """Give the child its cell and wait; False when it has to be killed, as its time is over."""
     if child.stdin is not None:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it died at once: its exit code says how
             child.stdin.write(json.dumps(cell.to_json()).encode() + b"\n")
             child.stdin.flush()
-        except BrokenPipeError:  # it died at once: its exit code says how
-            pass
-    try:
-        child.wait(timeout=cell.limits.wall)
-    except subprocess.TimeoutExpired:
-        return False
+    end = time.monotonic() + cell.limits.wall
+    while child.poll() is None:
+        if time.monotonic() > end or stopped.wait(0.02):
+            return False
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -26,7 +27,7 @@ from benchmarks.harness.cells import (
     cell_from_json,
 )
 from benchmarks.harness.compare_runs import compare, diff_text, median_interval
-from benchmarks.harness.runner import Runner, run_cell
+from benchmarks.harness.runner import run_cell, run_cells
 from benchmarks.harness.suites import SUITES
 from placement.errors import InputError
 from placement.plan import evaluate
@@ -215,8 +216,8 @@ def test_ctrl_c_ends_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
     threading.Thread(target=interrupt, daemon=True).start()
     started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        Runner(1).run(cells, lambda cell, row, done: rows.append(row))
+    with pytest.raises(KeyboardInterrupt), contextlib.closing(run_cells(cells)) as found:
+        rows.extend(row for _, row in found)
     assert time.monotonic() - started < 30  # not the minute that the second cell sleeps
     assert [row["outcome"] for row in rows] == ["ok"]
 
