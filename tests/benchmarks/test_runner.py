@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -216,8 +215,8 @@ def test_ctrl_c_ends_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
     threading.Thread(target=interrupt, daemon=True).start()
     started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), contextlib.closing(run_cells(cells)) as found:
-        rows.extend(row for _, row in found)
+    with pytest.raises(KeyboardInterrupt):
+        rows.extend(row for _, row in run_cells(cells))
     assert time.monotonic() - started < 30  # not the minute that the second cell sleeps
     assert [row["outcome"] for row in rows] == ["ok"]
 
