@@ -20,7 +20,7 @@ PACKAGES = {
     "placement": 77198,
     "formulations": 34839,
     "heuristics": 5875,
-    "benchmarks": 13032,
+    "benchmarks": 12995,
     "tests": 50214,
 }
 
@@ -28,7 +28,7 @@ ROOMS = {
     "benchmarks/commit_paths": 1020,
     "benchmarks/exact": 1757,
     "benchmarks/explore": 294,
-    "benchmarks/harness": 2809,
+    "benchmarks/harness": 2802,
     "benchmarks/instances": 560,
     "benchmarks/live": 1461,
     "benchmarks/online": 1765,
