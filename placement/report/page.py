@@ -6,7 +6,7 @@ import base64
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -47,26 +47,13 @@ def report_html(
     InputError
         When the file is neither, and when `today` is given for anything but a plan.
     """
-    from placement.io.plan_file import plan_document
-
     if isinstance(source, (str, os.PathLike)):
         source = load_source(source)
     if today is not None and not isinstance(source, Plan):
         words = "only the page of a plan has the bill of today"
         raise InputError(words, field="today", expected="a plan")
-    data: object = None  # what the button of the page gives
-    if isinstance(source, Plan):
-        title, data = f"Placement of {source.problem.instance.name}", plan_document(source)
-    elif isinstance(source, QuorumPlan):
-        title = f"Quorum store: {source.problem.name}"
-    elif isinstance(source, FleetDocument):
-        title, data = "Fleet", source.content
-    elif isinstance(source, Results):
-        names = sorted({str(run.get("suite", "")) for run in source.runs})
-        title = "Benchmark results" + (f": {', '.join(names)}" if names else "")
-    else:
-        title = source.title
-    return page(title, sections_of(source, today), data=data)
+    title, sections, data = _content(source, today)
+    return page(title, sections, data=None if data is None else data())
 
 
 def write_report(
@@ -137,7 +124,7 @@ def save_figures(
     if format not in ("png", "svg"):
         words = "unknown format of figures"
         raise InputError(words, field="format", value=format, expected="'png' or 'svg'")
-    made, here = pictures_of(sections_of(source)), Path(folder)
+    made, here = pictures_of(_content(source)[1]), Path(folder)
     here.mkdir(exist_ok=True)
     paths = {name: here / f"{name}.{format}" for name in made}
     for path in paths.values():
@@ -145,20 +132,26 @@ def save_figures(
     return tuple(save_figure(made[name], path, force=force) for name, path in paths.items())
 
 
-def sections_of(source: Source, today: Configuration | None = None) -> list[Markup]:
-    """Return the sections of a page; those of a plan with the bill of `today`."""
+def _content(
+    source: Source, today: Configuration | None = None
+) -> tuple[str, list[Markup], Callable[[], object] | None]:
+    """Return the title, the sections, and what the button of a page gives (None: no button)."""
+    from placement.io.plan_file import plan_document
     from placement.report.plan_page import plan_sections
     from placement.report.quorum_page import quorum_sections
 
     if isinstance(source, Plan):
-        return plan_sections(source, today)
+        title = f"Placement of {source.problem.instance.name}"
+        return title, plan_sections(source, today), lambda: plan_document(source)
     if isinstance(source, QuorumPlan):
-        return quorum_sections(source)
+        return f"Quorum store: {source.problem.name}", quorum_sections(source), None
     if isinstance(source, FleetDocument):
-        return fleet_sections(source)
+        return "Fleet", fleet_sections(source), lambda: source.content
     if isinstance(source, Results):
-        return results_sections(source)
-    return source.sections()
+        names = sorted({str(run.get("suite", "")) for run in source.runs})
+        title = "Benchmark results" + (f": {', '.join(names)}" if names else "")
+        return title, results_sections(source), None
+    return source.title, source.sections(), None
 
 
 def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:

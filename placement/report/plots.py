@@ -24,7 +24,7 @@ import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
 from placement.report.charts.markup import Markup, clipped, join
-from placement.report.page import sections_of, style_sheet
+from placement.report.page import style_sheet
 from placement.report.results_page import PlanTable
 from placement.support.checks import FloatArray
 
@@ -86,7 +86,7 @@ def plot_table(table: pd.DataFrame, *, title: str = "") -> Figure:
     """
     rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
     about = str(table.attrs.get("problem") or table.attrs.get("objective") or "")
-    charts = _charts(sections_of(PlanTable(rows, about)))
+    charts = _charts(PlanTable(rows, about).sections())
     return _painted(list(charts.values()), title or about)
 
 

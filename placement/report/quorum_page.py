@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from placement.io.formats.document import finite
 from placement.quorumstore.plan import QuorumPlan
-from placement.report.charts.html_tables import data_table, facts, reasons, section
+from placement.report.charts.html_tables import data_table, facts, reasons, section, value_table
 from placement.report.charts.markup import Markup
 from placement.support.status import Status
+from placement.text.plans import thresholds_table
 
 
 def quorum_sections(plan: QuorumPlan) -> list[Markup]:
@@ -35,17 +35,6 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
         ),
         data_table("Replicas", [{"Site": name} for name in plan.replicas]),
     )  # fmt: skip
-    losses = data_table(
-        "Thresholds after every loss",
-        [
-            {
-                "Lost": "+".join(effect.lost) or "(nothing)",
-                "Reads, ms": finite(effect.read_threshold),
-                "Writes, ms": finite(effect.write_threshold),
-            }
-            for effect in plan.losses
-        ],
-    )
     sites = data_table(
         "Latency of every site in normal operation",
         [
@@ -61,6 +50,6 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
     )
     return [
         answer,
-        section("losses", "Losses", losses),
+        section("losses", "Losses", value_table(thresholds_table(plan))),
         section("sites", "Sites with requests", sites),
     ]

@@ -435,6 +435,19 @@ def _sites_text(instance: Instance) -> str:
 _MOST_LOSSES = 8
 
 
+def thresholds_table(plan: QuorumPlan, most: int | None = None) -> ValueTable:
+    """Return the thresholds of a quorum store, and after the worst losses: all, or at most some."""
+    losses = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:most]
+    return ValueTable(
+        "Thresholds after losses, the worst first",
+        (ValueColumn("lost"), *_numbers("read ms", "write ms")),
+        tuple(
+            ("+".join(effect.lost) or "(nothing)", effect.read_threshold, effect.write_threshold)
+            for effect in (plan.normal, *losses)
+        ),
+    )
+
+
 def quorum_plan_text(plan: QuorumPlan) -> str:
     """Return the configuration with its quorums, its value, and the thresholds after losses."""
     goal, losses = plan.problem.goal, plan.problem.rules.contingency
@@ -455,15 +468,6 @@ def quorum_plan_text(plan: QuorumPlan) -> str:
         target += ", worst loss"
     elif losses:
         target += f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal"
-    worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
-    rows = [
-        [
-            "+".join(effect.lost) or "(nothing)",
-            number_text(effect.read_threshold),
-            number_text(effect.write_threshold),
-        ]
-        for effect in (plan.normal, *worst_first)
-    ]
     return "\n".join(
         [
             f"{known} ({model}): {plan.value:,.2f} ms, {target}",
@@ -472,6 +476,6 @@ def quorum_plan_text(plan: QuorumPlan) -> str:
             f"Mean      {plan.mean_latency:.2f} ms in normal operation",
             "",
             "Thresholds, worst losses first",
-            table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),
+            values_text(thresholds_table(plan, _MOST_LOSSES)),
         ]
     )
