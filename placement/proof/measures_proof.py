@@ -295,8 +295,15 @@ def _least_prices(costs: TableCosts, rules: Rules, state: State, free: Sequence[
     return held + sum(price for at, price in enumerate(cheapest) if at < missing or price < 0)
 
 
+_Known = dict[tuple[int, int, int], TableCosts]
+
+
 class _RowTable:
-    """A row under a leader on a grid, rounded down; `total`: of the grid, at least `_total`."""
+    """A row under a leader on a grid, rounded down.
+
+    `total`: of the grid, at least `_total`; `known`: costs of clients that are rounded already, by
+    the arrays that they are made of and the grid.
+    """
 
     def __init__(
         self,
@@ -305,22 +312,26 @@ class _RowTable:
         row: Row,
         threshold: float | None,
         total: float | None = None,
+        known: _Known | None = None,
     ) -> None:
         rules, sites = claim.rules, len(claim.rules.may_hold)
         self.rules, self.leader = rules, leader
-        near = np.zeros((len(claim.clients), sites))
-        if row.costs is not None:
-            if np.delete(row.costs, claim.clients, axis=1).any():
-                raise ValueError("a client that does not count has costs")
-            near = row.costs.T[claim.clients]
         total = _total(claim, row, threshold) if total is None else total
         self.bits = _BITS - math.frexp(2 * (rules.replicas_max + 4) * max(total, 1e-300))[1]
         if total and abs(self.bits) > _MOST_SHIFT:
             raise ValueError("the costs are too large or too small to be proved")
         self.bits = self.bits if total else 0
         scale = Scale(self.bits, math.ldexp(total, self.bits))
-        rank = claim.rank if row.orders is None else _ranks(row.orders[claim.clients])
-        self.costs = TableCosts(rank, scale, self._whole(near))
+        known, key = {} if known is None else known, (id(row.costs), id(row.orders), self.bits)
+        if key not in known:
+            near = np.zeros((len(claim.clients), sites))
+            if row.costs is not None:
+                if np.delete(row.costs, claim.clients, axis=1).any():
+                    raise ValueError("a client that does not count has costs")
+                near = row.costs.T[claim.clients]
+            rank = claim.rank if row.orders is None else _ranks(row.orders[claim.clients])
+            known[key] = TableCosts(rank, scale, self._whole(near))
+        self.costs = known[key].for_row(scale)
         votes = np.zeros(sites) if row.votes is None else row.votes
         prices = np.zeros(sites) if row.prices is None else row.prices
         self.nobody = row.constant == math.inf
@@ -517,6 +528,7 @@ class MeasuresProof(ThresholdProof):
         if self._weighted is not None:
             self._common = max(_total(claim, row, threshold) for row, threshold, _ in self._rows)
         self._tables: dict[int, _Table] = {}
+        self._costs_known: _Known = {}  # losses of others cost what none does
         self._losses = [
             frozenset[int]() if row.lost is None else frozenset(np.nonzero(row.lost)[0].tolist())
             for row, _, _ in self._rows
@@ -543,7 +555,9 @@ class MeasuresProof(ThresholdProof):
             row, threshold, measure = self._rows[scenario]
             table: _Table
             if row.deadline is None:
-                table = _RowTable(self.claim, self.leader, row, threshold, self._common)
+                table = _RowTable(
+                    self.claim, self.leader, row, threshold, self._common, self._costs_known
+                )
             else:
                 assert measure is not None
                 threshold = 2.0 if threshold is None else threshold  # more than any share

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
@@ -193,10 +194,10 @@ def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatAr
     """Multipliers as whole numbers of 2^-bits; ValueError where they are none."""
     if len(numbers) != clients or abs(index(bits)) > _MOST_BITS:
         raise ValueError("a list of multipliers has the wrong length or grid")
-    whole = [index(x) for x in numbers]
-    if any(abs(x) >= 1 << 53 for x in whole):
+    whole = np.array(array("q", numbers), dtype=np.int64)  # refuses what is no whole number
+    if (np.abs(whole.astype(np.float64)) >= 1 << 53).any():
         raise ValueError("a multiplier is too large")
-    return np.ldexp(np.array(whole, dtype=np.float64), -index(bits))
+    return np.asarray(np.ldexp(whole.astype(np.float64), -index(bits)))
 
 
 def check_clients(certificate: Mapping[str, Any], clients: Sequence[int]) -> None:

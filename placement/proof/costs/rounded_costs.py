@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -52,6 +53,14 @@ Whole = npt.NDArray[np.int64]
 
 BELOW = 1 - 2.0**-51
 _BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the cache
+
+
+@dataclass
+class _Made:
+    """What is made of costs of pairs when it is first asked for."""
+
+    pairs: PairList | None = None  # all that any state needs
+    detours: Detours | None = None
 
 
 class TableCosts:
@@ -99,16 +108,25 @@ class TableCosts:
         changed.use_table(costs)
         return changed
 
-    def use_table(self, costs: Whole | None) -> None:
-        """Take other costs of pairs of a client and a site, shape (clients, sites)."""
+    def use_table(self, costs: Whole | None, made: _Made | None = None) -> None:
+        """Take other costs of pairs of a client and a site, shape (clients, sites).
+
+        `made`: what was made of these costs before.
+        """
         self._kept = costs
-        self._detours: Detours | None = None
+        self._made = _Made() if made is None else made
         self._lists: list[PairList] = []
-        self._limits = np.zeros(len(self.rank), dtype=np.int64)
         nowhere = np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
         self._nearest: list[tuple[frozenset[int], IntArray, Whole]] = [
             (frozenset(), nowhere, np.zeros(len(self.rank), dtype=np.int64))
         ]
+
+    def for_row(self, grid: Scale) -> Self:
+        """Return the same costs of clients for another row: lists of pairs are made once."""
+        other = copy.copy(self)
+        other.grid = grid
+        other.use_table(self._kept, self._made)
+        return other
 
     def evaluation(
         self,
@@ -154,9 +172,9 @@ class TableCosts:
 
     def detours(self, inside: Collection[int], free: Sequence[int]) -> list[int]:
         """Detour of every site; only those of free sites have a meaning."""
-        if self._detours is None:
-            self._detours = Detours(self.rank, self._whole_costs(slice(None)))
-        return self._detours.of(*self._served(inside), free)
+        if self._made.detours is None:
+            self._made.detours = Detours(self.rank, self._whole_costs(slice(None)))
+        return self._made.detours.of(*self._served(inside), free)
 
     def reads(self, replicas: Sequence[int]) -> int:
         """Objective of a set of replicas without the wait for the quorum, rounded down."""
@@ -221,8 +239,12 @@ class TableCosts:
         while self._lists and not self._lists[-1].covers(u, inside, is_free):
             self._lists.pop()
         if not self._lists:
-            self._limits = np.maximum(self._limits, limits_above(u))
-            self._lists.append(self._listed(self._limits))
+            base = self._made.pairs
+            if base is None or not base.covers(u, inside, is_free):
+                above = limits_above(u)
+                base = self._listed(above if base is None else np.maximum(base.limits, above))
+                self._made.pairs = base
+            self._lists.append(base)
         totals, fewer = self._lists[-1].sums(u, first, inside, is_free, beta, betas)
         if fewer is not None:
             self._lists.append(fewer)
