@@ -57,7 +57,7 @@ _BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the 
 
 @dataclass
 class _Made:
-    """What is made of costs of pairs when it is first asked for."""
+    """Lists and detours of costs of pairs, made when they are first asked for."""
 
     pairs: PairList | None = None  # all that any state needs
     detours: Detours | None = None
