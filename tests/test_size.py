@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 77184,
+    "placement": 77225,
     "formulations": 34839,
     "heuristics": 5875,
     "benchmarks": 12995,
@@ -56,12 +56,12 @@ ROOMS = {
     "placement/feasibility": 650,
     "placement/fleet": 1271,
     "placement/io": 9551,
-    "placement/measures": 2639,
+    "placement/measures": 2644,
     "placement/methods": 652,
     "placement/model": 4409,
     "placement/online": 6492,
     "placement/overtime": 6554,
-    "placement/proof": 6331,
+    "placement/proof": 6372,
     "placement/quorumstore": 2147,
     "placement/report": 3705,
     "placement/support": 938,
