@@ -67,40 +67,6 @@ def draw(nodes: int, medians: int, seed: int) -> PMedian:
     return parse(f"{nodes} {count} {medians}\n" + "\n".join(lines), f"drawn {nodes} {seed}")
 
 
-def interchange(
-    problem: PMedian, rng: np.random.Generator, target: int, rounds: int = 1000
-) -> npt.NDArray[np.intp]:
-    """Best medians found by swaps from perturbed starts; stops when `target` is reached.
-
-    Teitz and Bart's vertex substitution, every swap of a round valued at once from the distances to
-    the closest and second closest median: a search that shares nothing with the package.
-    """
-    d, n = problem.distances, len(problem.distances)
-    everyone = np.arange(n)
-    best, found = np.inf, rng.choice(n, problem.medians, replace=False)
-    for _ in range(rounds):
-        medians = found.copy()
-        kicked = rng.choice(len(medians), rng.integers(1, min(len(medians), 6) + 1), replace=False)
-        medians[kicked] = rng.choice(np.setdiff1d(everyone, medians), len(kicked), replace=False)
-        while True:
-            order = np.argsort(d[:, medians], axis=1)[:, :2]
-            first, second = np.take_along_axis(d[:, medians], order, axis=1).T
-            joined = np.minimum(first[:, None], d)
-            left = np.minimum(second[:, None], d) - joined
-            mine = np.zeros((n, len(medians)))
-            mine[everyone, order[:, 0]] = 1
-            swapped = joined.sum(axis=0) + mine.T @ left
-            out, into = np.unravel_index(swapped.argmin(), swapped.shape)
-            if swapped[out, into] >= first.sum():
-                break
-            medians[out] = into
-        if first.sum() <= best:
-            best, found = first.sum(), medians
-        if best <= target:
-            break
-    return np.sort(found)
-
-
 def by_integer_program(d: np.ndarray, medians: int) -> float:
     """Min Σ d z with Σ_r z_cr = 1, z_cr <= x_r, Σ x = p, in scipy: value to the next integer."""
     clients, sites = d.shape

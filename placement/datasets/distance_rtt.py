@@ -3,8 +3,8 @@
 A modelled RTT between two points x thousand km apart is built in four steps:
 
 1. **Distance.** ``min(local + near·x, a + b·x)`` ms. The long line is a least-squares fit to a
-   measured cloud (:data:`FITS`). Because of its intercept, such a fit overrates RTTs below about
-   2,500 km; there a steeper line through the intra-region figure takes over.
+   measured cloud (:data:`AWS_2025`). Because of its intercept, such a fit overrates RTTs below
+   about 2,500 km; there a steeper line through the intra-region figure takes over.
 2. **Route inflation.** A lognormal factor per pair, of log standard deviation `spread`. The normal
    scores are those of a Gaussian random field on pairs of places: what two routes have in common
    falls off as exp(−km/`correlation_km`) at either end, because neighbours share their cables.
@@ -57,15 +57,8 @@ class DistanceFit:
         return self.intercept_ms + self.slope_ms_per_1000_km * distance / 1000.0
 
 
-FITS = {
-    "aws-2025": DistanceFit(25.1, 15.52, "cloudping.co, TCP medians of 32 AWS regions, 2025-05"),
-    "azure-2025": DistanceFit(
-        26.4, 14.22, "Microsoft, 30-day medians of 51 Azure regions, 2025-06"
-    ),
-    "gcp-2019": DistanceFit(27.7, 15.52, "fantoch, mean pings of 20 Google Cloud regions, 2019-09"),
-    "ibm-2026": DistanceFit(7.4, 16.29, "IBM, 30-day means of 13 IBM Cloud regions, 2026-08"),
-}
-"""Least-squares fits to measured clouds, by name."""
+AWS_2025 = DistanceFit(25.1, 15.52, "cloudping.co, TCP medians of 32 AWS regions, 2025-05")
+"""Least-squares fit to a measured cloud."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ class RouteModel:
         For a parameter out of its range.
     """
 
-    fit: DistanceFit = FITS["aws-2025"]
+    fit: DistanceFit = AWS_2025
     local_ms: float = 1.0
     near_ms_per_1000_km: float = 25.0
     spread: float = 0.25

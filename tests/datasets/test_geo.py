@@ -248,21 +248,6 @@ def test_no_measurement_of_a_whole_cloud_outruns_light(measured):
 
 
 @pytest.mark.parametrize(
-    ("name", "regions", "intercept", "slope"),
-    [
-        ("aws-2025", 32, 25.1, 15.52),
-        ("azure-2025", 51, 26.4, 14.22),
-        ("gcp-2019", 20, 27.7, 15.52),
-        ("ibm-2026", 13, 7.4, 16.29),
-    ],
-)
-def test_fits_are_the_published_ones(name, regions, intercept, slope):
-    fit = geo.FITS[name]
-    assert (fit.intercept_ms, fit.slope_ms_per_1000_km) == (intercept, slope)
-    assert f"{regions} " in fit.source
-
-
-@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("local_ms", -1.0),
