@@ -158,7 +158,7 @@ def safe_steps(
         least = min(
             voters_to_spare(len(before.voters), quorums), voters_to_spare(len(after.voters), target)
         )
-        guards = (LossGuard(least),)
+        guards = (loss_guard(least),)
     rule = quorum_path(len(before.voters), quorums, len(after.voters), target)
     stage = MoveState(
         before.leader,
@@ -172,7 +172,7 @@ def safe_steps(
     def take(kind: Kind, site: int | None, **changes: object) -> None:
         nonlocal stage
         stage = replace(stage, **changes)  # type: ignore[arg-type]  # fields of MoveState by name
-        words = (guard.broken(stage.voters, stage.quorums) for guard in guards)
+        words = (guard(stage.voters, stage.quorums) for guard in guards)
         steps.append(MoveStep(kind, site, stage, tuple(text for text in words if text)))
 
     for site in sorted(set(after.replicas) - set(before.replicas)):
@@ -181,7 +181,7 @@ def safe_steps(
         take("catch-up", site, behind=())
 
     def broken(voters: Sequence[int], quorums: QuorumSizes) -> int:
-        return sum(guard.broken(voters, quorums) is not None for guard in guards)
+        return sum(guard(voters, quorums) is not None for guard in guards)
 
     moves: tuple[VoterChange, ...] = ()
     if before.leader != after.leader or set(before.voters) != set(after.voters):
@@ -358,58 +358,37 @@ def voters_to_spare(voters: int, quorums: QuorumSizes) -> int:
     return voters - max(quorums)
 
 
-@dataclass(frozen=True, slots=True)
-class LossGuard:
-    """Guard that requires a quorum after the loss of any so many voters."""
+Guard = Callable[[Sequence[int], QuorumSizes], str | None]
+"""Voters, quorums -> what is broken, in words, or None."""
 
-    least: int
 
-    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
-        """Return what is broken, in words, or None."""
+def loss_guard(least: int) -> Guard:
+    """Require a quorum after the loss of any so many voters."""
+
+    def broken(voters: Sequence[int], quorums: QuorumSizes) -> str | None:
         left = voters_to_spare(len(voters), quorums)
-        if left >= self.least:
-            return None
-        return f"only {left} voters may be lost, not {self.least}"
+        return None if left >= least else f"only {left} voters may be lost, not {least}"
+
+    return broken
 
 
-@dataclass(frozen=True, slots=True)
-class SurviveGuard:
-    """Any one domain of a level may be lost.
+def survive_guard(level: str, labels: Sequence[str | None]) -> Guard:
+    """Require a quorum after the loss of any one domain; a site without a label is one."""
 
-    Attributes
-    ----------
-    level
-        The level.
-    labels
-        Domain of each site; None: a separate domain.
-    """
-
-    level: str
-    labels: tuple[str | None, ...]
-
-    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
-        """Return what is broken, in words, or None."""
-        held = Counter(self.labels[v] for v in voters if self.labels[v] is not None)
+    def broken(voters: Sequence[int], quorums: QuorumSizes) -> str | None:
+        held = Counter(labels[v] for v in voters if labels[v] is not None)
         most = max([*held.values(), 1], default=1)
         if len(voters) - most >= max(quorums):
             return None
         worst = next((name for name, count in held.items() if count == most), "a site")
-        return f"the loss of {worst} ({self.level}) would stop commits or elections"
+        return f"the loss of {worst} ({level}) would stop commits or elections"
+
+    return broken
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadGuard:
-    """A diversity rule of the problem for voters."""
-
-    rule: GroupRule
-
-    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
-        """Return what is broken, in words, or None."""
-        del quorums
-        return None if self.rule.satisfied(tuple(voters)) else f"not kept: {self.rule.why}"
-
-
-Guard = LossGuard | SurviveGuard | SpreadGuard
+def spread_guard(rule: GroupRule) -> Guard:
+    """Require a diversity rule of the problem for voters."""
+    return lambda voters, _: None if rule.satisfied(tuple(voters)) else f"not kept: {rule.why}"
 
 
 def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
@@ -426,17 +405,17 @@ def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guar
     guards: list[Guard] = []
     if problem.survive is not None:
         # Its group is a cap for v voters and m votes; on the way both change, the meaning does not.
-        guards.append(SurviveGuard(problem.survive, problem.instance.labels(problem.survive)))
+        guards.append(survive_guard(problem.survive, problem.instance.labels(problem.survive)))
         groups.pop()
-    guards.extend(SpreadGuard(group) for group in groups)
+    guards.extend(spread_guard(group) for group in groups)
     quorums = [quorums_of(problem, end) for end in ends]
     kept = [
         guard
         for guard in guards
-        if not any(guard.broken(e.voters, q) for e, q in zip(ends, quorums, strict=True))
+        if not any(guard(e.voters, q) for e, q in zip(ends, quorums, strict=True))
     ]
     least = min(voters_to_spare(len(e.voters), q) for e, q in zip(ends, quorums, strict=True))
-    return (LossGuard(least), *kept)
+    return (loss_guard(least), *kept)
 
 
 NODE_LIMIT = 50_000

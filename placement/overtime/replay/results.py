@@ -5,8 +5,8 @@ Summaries of a replay: strategies beside the oracle, and the gain of moving.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,28 +17,6 @@ from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, eq=False)
-class SiteSets:
-    """Sets of sites by number, so that a million rows can share a few of them.
-
-    Attributes
-    ----------
-    members
-        Site indices of each set, ascending.
-    """
-
-    members: list[tuple[int, ...]] = field(default_factory=list)
-    _code: dict[tuple[int, ...], int] = field(default_factory=dict)
-
-    def code(self, sites: Iterable[int]) -> int:
-        """Return the number of a set, a new one for a set not seen before."""
-        key = tuple(sorted(map(int, sites)))
-        found = self._code.setdefault(key, len(self.members))
-        if found == len(self.members):
-            self.members.append(key)
-        return found
 
 
 @dataclass(frozen=True, eq=False)

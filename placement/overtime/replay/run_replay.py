@@ -53,7 +53,7 @@ from placement.overtime.replay.database_replay import (
 )
 from placement.overtime.replay.deployments import NOBODY, Deployments, Trace
 from placement.overtime.replay.leader_table import LeaderTable, rules_by_votes
-from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts
+from placement.overtime.replay.results import Replay, StrategyCosts
 from placement.problem import Problem
 
 STRATEGIES = (
@@ -214,7 +214,7 @@ class _ReplayRun:
         self.voters = np.full(shape, -1, dtype=np.intp)
         self.replicas = np.full(shape, -1, dtype=np.intp)
         self.score = np.full(shape, np.nan)
-        self.sets = SiteSets()
+        self.sets: dict[tuple[int, ...], int] = {}  # numbered, so that many rows share a few
         self.proven: list[bool] = []
         self.done = self.plans = 0
 
@@ -250,8 +250,8 @@ class _ReplayRun:
                     when.setdefault(chosen, []).append(interval)
             for plan, intervals in when.items():
                 place = (row, database, intervals)
-                self.voters[place] = self.sets.code(plan.voters)
-                self.replicas[place] = self.sets.code(plan.replicas)
+                for codes, sites in ((self.voters, plan.voters), (self.replicas, plan.replicas)):
+                    codes[place] = self.sets.setdefault(tuple(sorted(sites)), len(self.sets))
                 self.score[place] = one.scores(strategy, plan, intervals)
                 if strategy not in ("average", "given"):
                     self.leader[place] = plan.leader
@@ -279,7 +279,7 @@ class _ReplayRun:
                 for arrays in ((self.leader, self.voters, self.replicas, self.score),)
                 for row, (tier, name) in enumerate(self.rows)
             ),
-            sets=tuple(self.sets.members),
+            sets=tuple(self.sets),
             decay=self.problem.decay,
             method=self.method if self.by_plan else "",
             proven=float(np.mean(self.proven)) if self.by_plan else float("nan"),

@@ -28,7 +28,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from placement.errors import InputError, PlacementError, require
 from placement.io.formats.files import check_file
@@ -66,14 +66,6 @@ _COLUMNS = "sequence, interval, kind, place, source, digest, document"
 
 
 _Path = str | os.PathLike[str]
-
-
-class UsedInterval(NamedTuple):
-    """An interval that was used: its number, and what it came from."""
-
-    sequence: int
-    source: str
-    digest: str
 
 
 @dataclass
@@ -132,11 +124,11 @@ class Store:
         """Close the file."""
         self._link.close()
 
-    def known(self, key: IntervalKey) -> UsedInterval | None:
-        """Return the interval that was used for a place in time, or None."""
+    def known(self, key: IntervalKey) -> tuple[str, str] | None:
+        """Return source and digest of the interval that was used for a place in time, or None."""
         with self._transaction():
             rows = _recommendations(self._link, self.path, "WHERE kind = ? AND place = ?", *key)
-        return UsedInterval(rows[0][0], rows[0][4], rows[0][5]) if rows else None
+        return rows[0][4:6] if rows else None
 
     def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.

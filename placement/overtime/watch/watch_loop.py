@@ -144,15 +144,13 @@ class Watch:
             return 0
         before = self.store.known(reading.key)
         if before is not None:
-            same = before.digest == reading.digest
-            if same and before.source == arrival.source and not again:
+            source, digest = before
+            same = digest == reading.digest
+            if same and source == arrival.source and not again:
                 return 0  # the very one that was used, seen again after a restart
-            if same:
-                text = f"the same counts as from {before.source}, which were used"
-                self._reject(arrival, "duplicate", text)
-            else:
-                text = f"other counts than from {before.source}, which were used"
-                self._reject(arrival, "conflict", text)
+            what = "the same counts as" if same else "other counts than"
+            kind = "duplicate" if same else "conflict"
+            self._reject(arrival, kind, f"{what} from {source}, which were used")
             return 0
         if last is not None and reading.key < last:
             self._reject(arrival, "late", "it is older than an interval that was used")
