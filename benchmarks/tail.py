@@ -46,8 +46,7 @@ from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.support.status import Status
 from placement.tail import Distributions
-from placement.tail.distribution_arithmetic import percentile
-from placement.tail.histograms import of_family
+from placement.tail.histograms import of_family, percentile
 from placement.tail.objective import mixture
 from placement.tail.rtt_distributions import bins_for, reach_of_family
 from placement.workloads import MIXES, mix_shares

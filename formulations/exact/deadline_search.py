@@ -1,7 +1,7 @@
 """The least percentile within limits: bisection over deadlines, each a question of thresholds.
 
 The p-th percentile of a plan is at most t when no more than a share 1 − p of all operations takes
-longer than t. Under one leader that share is a row (:mod:`placement.tail.late_operations`), so that
+longer than t. Under one leader that share is a row (:mod:`placement.tail.objective`), so that
 "is there a plan within the limits that keeps t?" is a tree of :mod:`formulations.exact.measures`
 whose rows all are limits. When t is out of reach under a leader, so is every smaller one. The
 search keeps for every leader the least bin that is not ruled out.

@@ -24,7 +24,7 @@ import numpy as np
 
 from placement.evaluation.score import closest_first
 from placement.support.checks import BoolArray, IntArray
-from placement.tail.late_operations import LateOperations
+from placement.tail.objective import LateOperations
 
 if TYPE_CHECKING:
     from formulations.exact._scenarios import _LateVoters

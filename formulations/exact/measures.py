@@ -65,7 +65,7 @@ from placement.proof.late.late_claim import rounding_of_shares, rounding_of_tabl
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
 from placement.tail.histograms import SMALL
-from placement.tail.late_operations import LateOperations
+from placement.tail.objective import LateOperations
 
 _SLACK = 1e-9
 """Share of late operations within which rounding and the evaluator's tolerance lie."""

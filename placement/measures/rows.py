@@ -47,7 +47,7 @@ from placement.measures.values import (
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.support.checks import BoolArray, FloatArray, IntArray
-from placement.tail.late_operations import LateOperations
+from placement.tail.objective import LateOperations
 
 if TYPE_CHECKING:
     from placement.problem import Problem

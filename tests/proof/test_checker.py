@@ -29,8 +29,7 @@ from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.support.status import Status
 from placement.support.work import WORK, Work
 from placement.tail import Distributions
-from placement.tail.late_operations import LateOperations
-from placement.tail.objective import Percentile
+from placement.tail.objective import LateOperations, Percentile
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.effort import examples, seeds
 from tests.strategies import CROSSING, problems

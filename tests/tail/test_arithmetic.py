@@ -16,21 +16,19 @@ from placement.evaluation.score import operation_latency, score
 from placement.measures.question import percentile_question
 from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
-from placement.tail.distribution_arithmetic import (
-    at_least,
-    fft_length,
-    percentile,
-    product,
-    quorum_distribution,
-    sum_of_independent,
-)
 from placement.tail.histograms import (
     PairBins,
+    at_least,
+    fft_length,
     means_of_percentiles,
     of_families,
     of_family,
     of_percentiles,
     of_weights,
+    percentile,
+    product,
+    quorum_distribution,
+    sum_of_independent,
 )
 from placement.tail.objective import mixture
 from placement.tail.rtt_distributions import (

@@ -28,7 +28,7 @@ from placement.overtime.replay.plots import figure_panels
 from placement.problem import Problem
 from placement.report.charts.palette import METHODS
 from placement.support.checks import FloatArray, IntArray, instance_of, whole
-from placement.tail.distribution_arithmetic import percentile
+from placement.tail.histograms import percentile
 from placement.tail.objective import Percentile, weighted_sum
 
 if TYPE_CHECKING:
