@@ -1,7 +1,6 @@
 // State of the page, questions to the server, answers drawn. All markup in answers is made and
 // escaped by the server; names go into the page as text only.
-import { ask, button, element } from "./connection.js";
-import { connectPanels, put } from "./panels.js";
+import { ask, button, connectPanels, element, put } from "./panels.js";
 
 const root = document.documentElement;
 const data = JSON.parse(document.getElementById("data").textContent);

@@ -13,8 +13,8 @@ from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.map.svg_map import map_legend, map_view, reads_switch, svg_map
 from placement.report.page import html_document, report_script, style_sheet
 
-_SCRIPTS = ("connection.js", "explore.js", "panels.js")
-"""Modules of the page; the second imports the others."""
+_SCRIPTS = ("explore.js", "panels.js")
+"""Modules of the page; the first imports the second."""
 
 _MEASURES = (
     "mean", "p99", "p99(writes)", "mean(reads)", "mean(writes)", "slowest client",

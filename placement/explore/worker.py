@@ -111,30 +111,34 @@ class Worker:
                 self._waiting.discard(number)
                 if runs:
                     self._running, self._asked = number, 0.0
-            if runs:
-                self._run(number, kind, value, tell, left)
-            else:
-                tell(("cancelled", {}))
-            with self._lock:
-                self._running = 0
-                if self._lanes.get(lane) == number:
-                    del self._lanes[lane]
+            try:
+                if runs:
+                    self._run(number, kind, value, tell, left)
+                else:
+                    tell(("cancelled", {}))
+            finally:
+                with self._lock:
+                    self._running = 0
+                    if self._lanes.get(lane) == number:
+                        del self._lanes[lane]
 
     def _run(
         self, number: int, kind: str, value: object, tell: Callable[[Event], None],
         left: Callable[[], bool],
     ) -> None:  # fmt: skip
         """Run a job whose turn it is."""
-        if not self._process.is_alive():
+        if self._pipe.closed or not self._process.is_alive():
             self._start()
         end = time.monotonic() + self.explorer.time_limit + _OVERTIME
+        ended = False
         try:
             self._pipe.send((number, kind, value))
             while True:
                 if self._pipe.poll(0.25):
                     name, content = self._pipe.recv()
+                    ended = name != "progress"
                     tell((name, content))
-                    if name != "progress":
+                    if ended:
                         return
                 now = time.monotonic()
                 if not self._asked and (now > end or left()):
@@ -145,7 +149,9 @@ class Worker:
             tell(("error", {"message": "the process of the search ended; ask again"}))
         else:
             tell(("cancelled", {}))
-        self.close()
+        finally:
+            if not ended:  # what it still sends is no answer to the next question
+                self.close()
 
     def cancel(self, number: int) -> None:
         """Interrupt a job that waits or runs."""

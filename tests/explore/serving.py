@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -16,8 +17,6 @@ from placement.explore.server import ExplorerServer
 from placement.explore.worker import Worker
 from placement.question import Question
 
-__all__ = ["Served", "events_of"]
-
 TOKEN = "a-token-of-the-tests"
 
 
@@ -30,7 +29,7 @@ def events_of(text: str) -> list[tuple[str, Any]]:
     return found
 
 
-class Served:
+class Served(contextlib.AbstractContextManager["Served"]):
     """An explorer that serves an instance on loopback until it is closed."""
 
     def __init__(self, instance: Instance, *, source: str = "world27", limit: float = 30.0) -> None:
@@ -56,30 +55,26 @@ class Served:
         A server may refuse a request before it has read the body. When it then closes, the system
         can reset the connection, and the answer is lost: the request is sent again.
         """
-        for _ in range(9):
-            try:
-                return self._request(verb, path, body, headers)
-            except ConnectionError:
-                time.sleep(0.05)
-        return self._request(verb, path, body, headers)
-
-    def _request(
-        self, verb: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
-    ) -> tuple[int, Mapping[str, str], str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         given = {"Host": self.host} if headers is None else dict(headers)
-        try:
-            connection.putrequest(verb, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in given.items():
-                connection.putheader(name, value)
-            if body is not None and "Content-Length" not in given:
-                connection.putheader("Content-Length", str(len(body)))
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            text = answer.read().decode()
-            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
-        finally:
-            connection.close()
+        tries = 0
+        while True:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                connection.putrequest(verb, path, skip_host=True, skip_accept_encoding=True)
+                for name, value in given.items():
+                    connection.putheader(name, value)
+                if body is not None and "Content-Length" not in given:
+                    connection.putheader("Content-Length", str(len(body)))
+                connection.endheaders(body)
+                answer = connection.getresponse()
+                text = answer.read().decode()
+                return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
+            except ConnectionError:
+                if (tries := tries + 1) > 9:
+                    raise
+                time.sleep(0.05)
+            finally:
+                connection.close()
 
     def headers(self, lane: str = "test") -> dict[str, str]:
         """Return the headers that the page sends."""
@@ -109,9 +104,6 @@ class Served:
         self._thread.join(30)
         self.worker.close()
         self._socket.close()
-
-    def __enter__(self) -> Served:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

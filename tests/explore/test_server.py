@@ -383,6 +383,13 @@ def test_a_job_can_be_cancelled_when_its_process_has_ended() -> None:
         os.waitpid(worker.pid, 0)  # as if another thread had waited for it: it seems to be alive
         worker._running = 1
         worker.cancel(1)
+        told: list[Any] = []
+        long = {"question": {"replicas": 9, "voters": 5, "minimise": "p99", "spread": 0.5}}
+        worker.run("a", "plan", long, told.append, lambda: False)
+        with pytest.raises(ZeroDivisionError):  # an event that cannot be sent
+            worker.run("a", "plan", long, lambda event: 1 / 0, lambda: False)
+        worker.run("a", "place", {"x": 500, "y": 100}, told.append, lambda: False)
+        assert [set(content) for _, content in told] == [{"message"}, {"lat", "lon"}]
     finally:
         worker.close()
 
@@ -407,7 +414,7 @@ def test_the_page_and_its_headers(world: Served) -> None:
     assert "server" not in headers
     assert "http://" not in text
     assert "https://" not in text
-    for name in ("style.css", "explore.js", "panels.js", "connection.js"):
+    for name in ("style.css", "explore.js", "panels.js"):
         assert world.request("GET", f"/{TOKEN}/{name}")[0] == 200
 
 

@@ -36,8 +36,6 @@ from placement.cli.problem_options import instance_from, question_from, question
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from placement.problem import Problem
@@ -170,7 +168,6 @@ def _run_protocols(args: argparse.Namespace) -> int:
     from placement.analysis.compare_methods import compare_protocols
 
     check_table_targets(args)
-
     problem = question_from(args, instance_from(args))
     with progress_of(args, problem) as line:
         table = compare_protocols(
