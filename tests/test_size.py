@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 34839,
     "heuristics": 5875,
     "benchmarks": 12994,
-    "tests": 50113,
+    "tests": 50112,
 }
 
 ROOMS = {
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5656,
+    "placement/cli": 5653,
     "placement/contingency": 250,
     "placement/databases": 6986,
     "placement/datasets": 981,
