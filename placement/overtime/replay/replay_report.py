@@ -131,138 +131,109 @@ _MOST_LINES = 48
 """Lines of a ranking that are shown: those of one day of half hours."""
 
 
-@dataclass(frozen=True, eq=False)
-class ReplayReport:
-    """The parts of a report about a replay.
+def replay_document(
+    problem: Problem,
+    trace: Trace,
+    held: Deployments,
+    result: Replay,
+    database: str,
+    moves: Moves | None,
+) -> dict[str, object]:
+    """Return the result of a replay as plain JSON values; the leaders of one database are ranked.
 
-    Attributes
-    ----------
-    problem, result
-        The replayed problem, and its result.
-    databases
-        Number of databases of the demand; the result has fewer after Ctrl-C.
-    strategies, gains
-        Tables of :mod:`placement.overtime.replay.results`.
-    moves
-        Prices and limits of moves, if any.
-    database
-        The database whose leaders are ranked.
-    tier
-        The tier of the ranking; None: no ranking.
-    ranking
-        One row per interval.
+    `moves` are the prices and limits of moves, if any.
     """
+    _, ranking = _ranking(problem, trace, held, result, database)
+    return {
+        "problem": describe(problem),
+        "instance": problem.instance.name,
+        "complete": result.complete,
+        "databases": len(result.databases),
+        "intervals": [result.intervals[0], result.intervals[-1]],
+        "decay": problem.decay if problem.decay < float("inf") else None,
+        "objective": result.objective or None,
+        "method": result.method or None,
+        "proven_share": result.proven if result.method else None,
+        "strategies": records(summary(result)),
+        "gains": records(gains(result)),
+        "ranking": {
+            "database": database,
+            "intervals": [
+                {
+                    "interval": each.interval,
+                    "leaders": list(each.leaders),
+                    "overheads": [x if x < math.inf else None for x in each.overheads],
+                }
+                for each in ranking
+            ],
+        },
+        "moves": None if moves is None else moves.given,
+    }
 
-    problem: Problem
-    result: Replay
-    databases: int
-    strategies: pd.DataFrame
-    gains: pd.DataFrame
-    moves: Moves | None
-    database: str
-    tier: int | None
-    ranking: tuple[LeaderRanking, ...]
 
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        trace: Trace,
-        held: Deployments,
-        result: Replay,
-        database: str,
-        *,
-        moves: Moves | None,
-    ) -> ReplayReport:
-        """Compute the tables and the ranking of a report, with leaders ranked in one database."""
-        tier = next((tier for tier in result.tiers if tier < 3 and not result.objective), None)
-        ranking = () if tier is None else leader_rankings(problem, trace, held, database, tier=tier)
-        return cls(
-            problem,
-            result,
-            databases=len(trace),
-            strategies=summary(result),
-            gains=gains(result),
-            moves=moves,
-            database=database,
-            tier=tier,
-            ranking=ranking,
+def replay_text(
+    problem: Problem,
+    trace: Trace,
+    held: Deployments,
+    result: Replay,
+    database: str,
+    moves: Moves | None,
+    *,
+    top: int,
+) -> str:
+    """Return the result as text, as :func:`replay_document`; `top`: leaders of each interval."""
+    tier, ranking = _ranking(problem, trace, held, result, database)
+    strategies, worth, count = summary(result), gains(result), len(result.databases)
+    sections = [
+        wrap(
+            f"{escape(describe(problem))}; on {escape(problem.instance.name)}. "
+            f"{count:,} database{'' if count == 1 else 's'}, {len(result.intervals):,} "
+            f"intervals replayed, {escape(result.intervals[0])} to "
+            f"{escape(result.intervals[-1])}."
         )
-
-    def document(self) -> dict[str, object]:
-        """Return the report as plain JSON values."""
-        result, decay = self.result, self.problem.decay
-        return {
-            "problem": describe(self.problem),
-            "instance": self.problem.instance.name,
-            "complete": result.complete,
-            "databases": len(result.databases),
-            "intervals": [result.intervals[0], result.intervals[-1]],
-            "decay": decay if decay < float("inf") else None,
-            "objective": result.objective or None,
-            "method": result.method or None,
-            "proven_share": result.proven if result.method else None,
-            "strategies": records(self.strategies),
-            "gains": records(self.gains),
-            "ranking": {
-                "database": self.database,
-                "intervals": [
-                    {
-                        "interval": each.interval,
-                        "leaders": list(each.leaders),
-                        "overheads": [x if x < math.inf else None for x in each.overheads],
-                    }
-                    for each in self.ranking
-                ],
-            },
-            "moves": None if self.moves is None else self.moves.given,
-        }
-
-    def text(self, *, top: int) -> str:
-        """Return the report as text; `top`: how many leaders of each interval."""
-        result, count = self.result, len(self.result.databases)
-        sections = [
-            wrap(
-                f"{escape(describe(self.problem))}; on {escape(self.problem.instance.name)}. "
-                f"{count:,} database{'' if count == 1 else 's'}, {len(result.intervals):,} "
-                f"intervals replayed, {escape(result.intervals[0])} to "
-                f"{escape(result.intervals[-1])}."
-            )
-        ]
-        if self.moves is not None:
-            given = ", ".join(f"{name} {value}" for name, value in self.moves.given.items())
-            sections.append(wrap(f"'optimized' weighs moves from interval to interval: {given}."))
-        if not result.complete:
-            sections.append(
-                f"Stopped: the first {count:,} of {self.databases:,} databases are done, and shown."
-            )
-        if self.tier is not None:
-            sections.append(self._ranking_text(self.tier, top))
+    ]
+    if moves is not None:
+        given = ", ".join(f"{name} {value}" for name, value in moves.given.items())
+        sections.append(wrap(f"'optimized' weighs moves from interval to interval: {given}."))
+    if not result.complete:
         sections.append(
-            "Strategies, per cent above the oracle of the same tier\n" + _table(self.strategies)
+            f"Stopped: the first {count:,} of {len(trace):,} databases are done, and shown."
         )
-        if len(self.gains):
-            sections.append("What choosing a leader is worth, per cent\n" + _gains(self.gains))
-        if result.method:
-            planned = f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
-            proven = f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
-            sections.append(wrap(f"{planned}{escape(result.method)}; {proven}"))
-        return "\n\n".join(sections)
+    if tier is not None:
+        sections.append(_ranked_text(ranking, database, tier, top))
+    title = "Strategies, per cent above the oracle of the same tier\n"
+    sections.append(title + _table(strategies))
+    if len(worth):
+        sections.append("What choosing a leader is worth, per cent\n" + _gains(worth))
+    if result.method:
+        planned = f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
+        proven = f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
+        sections.append(wrap(f"{planned}{escape(result.method)}; {proven}"))
+    return "\n\n".join(sections)
 
-    def _ranking_text(self, tier: int, top: int) -> str:
-        """Return the leaders of each interval; of many intervals those where the best changes."""
-        lines = ranking_text(self.ranking, top=top).split("\n")
-        title = f"Leaders of {escape(self.database)} after each interval (tier {tier})"
+
+def _ranking(
+    problem: Problem, trace: Trace, held: Deployments, result: Replay, database: str
+) -> tuple[int | None, tuple[LeaderRanking, ...]]:
+    """Return the tier in which leaders are ranked, if any, and a row per interval."""
+    tier = next((tier for tier in result.tiers if tier < 3 and not result.objective), None)
+    if tier is None:
+        return None, ()
+    return tier, leader_rankings(problem, trace, held, database, tier=tier)
+
+
+def _ranked_text(ranking: Sequence[LeaderRanking], database: str, tier: int, top: int) -> str:
+    """Return the leaders of each interval; of many intervals those where the best changes."""
+    lines = ranking_text(ranking, top=top).split("\n")
+    title = f"Leaders of {escape(database)} after each interval (tier {tier})"
+    if len(lines) > _MOST_LINES:
+        first = [each.leaders[:1] for each in ranking]
+        lines = [line for i, line in enumerate(lines) if i == 0 or first[i] != first[i - 1]]
+        title += ", where the best one changes"
         if len(lines) > _MOST_LINES:
-            first = [each.leaders[:1] for each in self.ranking]
-            lines = [line for i, line in enumerate(lines) if i == 0 or first[i] != first[i - 1]]
-            title += ", where the best one changes"
-            if len(lines) > _MOST_LINES:
-                lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more changes"]
-        room = page_width() - 2
-        return "\n".join(
-            [title, *("  " + wrap(escape(line), room, indent="    ") for line in lines)]
-        )
+            lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more changes"]
+    room = page_width() - 2
+    return "\n".join([title, *("  " + wrap(escape(line), room, indent="    ") for line in lines)])
 
 
 def _table(strategies: pd.DataFrame) -> str:

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from placement.overtime.replay import STRATEGIES, Decay, replay
-    from placement.overtime.replay.replay_report import ReplayReport
+    from placement.overtime.replay.replay_report import replay_document, replay_text
 
     check_table_targets(args, _SUFFIXES)
     moves = read_moves(args)
@@ -144,7 +144,6 @@ def run(args: argparse.Namespace) -> int:
             method=args.method,
             progress=replayed,
         )
-    report = ReplayReport.of(problem, trace, held, result, wanted, moves=moves)
     written = []
     if args.output is not None:
         write_table(args.output, result.to_frame(), {}, force=args.force)
@@ -157,9 +156,10 @@ def run(args: argparse.Namespace) -> int:
         save_figure(plot_overheads(result, shown), args.plot, force=args.force)
         written.append(f"Drawn in {args.plot}")
     if args.json:
-        print_json(report.document())
+        print_json(replay_document(problem, trace, held, result, wanted, moves))
     else:
-        print_page("\n".join([report.text(top=args.top), *(["", *written] if written else [])]))
+        text = replay_text(problem, trace, held, result, wanted, moves, top=args.top)
+        print_page("\n".join([text, *(["", *written] if written else [])]))
     return exits.FOUND
 
 
