@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 77138,
+    "placement": 77109,
     "formulations": 34839,
     "heuristics": 5875,
     "benchmarks": 12994,
@@ -60,7 +60,7 @@ ROOMS = {
     "placement/methods": 652,
     "placement/model": 4409,
     "placement/online": 6492,
-    "placement/overtime": 6501,
+    "placement/overtime": 6472,
     "placement/proof": 6372,
     "placement/quorumstore": 2147,
     "placement/report": 3705,
