@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from placement.evaluation.objective import ValueTable
     from placement.methods.options import Progress
     from placement.plan import Plan
     from placement.problem import Problem
+    from placement.text.text_tables import ValueTable
 
 # --- pages: as wide as the terminal, with colours where it shows them ------------------------
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.cost_model import CostModel, configuration_cost, cost_model
-from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.evaluation.score import nearest
 from placement.support.checks import FloatArray, mapping, number
+from placement.text.text_tables import ValueColumn, ValueTable
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration

@@ -21,6 +21,7 @@ from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.score import score, score_many
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, majority
+from placement.text.text_tables import ValueTable
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
@@ -28,55 +29,6 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
-
-# Tables that an objective adds to a plan, for its text and its page alike
-
-
-@dataclass(frozen=True, slots=True)
-class ValueColumn:
-    """A column of a table of values.
-
-    Attributes
-    ----------
-    name
-        The heading.
-    decimals
-        Decimals of the numbers; None: the column holds text.
-    beyond
-        Text in place of an infinite number.
-    unit
-        Unit behind each number of a text, and in the heading of a page: "%".
-    signed
-        Whether a text shows the sign of positive numbers.
-    """
-
-    name: str
-    decimals: int | None = None
-    beyond: str = "∞"
-    unit: str = ""
-    signed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ValueTable:
-    """A table of values with its title.
-
-    Attributes
-    ----------
-    title
-        The subject of the table.
-    columns
-        The headings and formats.
-    rows
-        The cells, each a text or a number as its column says.
-    chosen
-        The position of the row that belongs to the plan; None: no row does.
-    """
-
-    title: str
-    columns: tuple[ValueColumn, ...]
-    rows: tuple[tuple[str | float, ...], ...]
-    chosen: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import InputError
-from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS
 from placement.io.formats.document import read_json, read_text
@@ -27,6 +26,7 @@ from placement.io.formats.tables import (
     read_table,
 )
 from placement.support.checks import FloatArray
+from placement.text.text_tables import ValueColumn, ValueTable
 
 if TYPE_CHECKING:
     import pandas as pd

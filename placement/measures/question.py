@@ -20,13 +20,7 @@ import numpy as np
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.moves import Moves
-from placement.evaluation.objective import (
-    MEAN_LATENCY,
-    MeanLatency,
-    ValueColumn,
-    ValueTable,
-    score_of,
-)
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency, score_of
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.measures.text import number_words, read_limit, read_measure
 from placement.measures.values import (
@@ -50,6 +44,7 @@ from placement.support.checks import (
 )
 from placement.support.status import Status
 from placement.tail.rtt_distributions import Distributions
+from placement.text.text_tables import ValueColumn, ValueTable
 
 if TYPE_CHECKING:
     from placement.io.formats.document import Document

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.evaluation.objective import ValueTable
 from placement.fleet.fleet_tables import limits_table, payers_table
 from placement.report.charts.html_tables import (
     data_table,
@@ -20,6 +19,7 @@ from placement.report.charts.html_tables import (
 )
 from placement.report.charts.markup import Markup, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
+from placement.text.text_tables import ValueTable
 
 _SHOWN = 12
 """Limits in the chart, and databases in the first table."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.support.status import Status, Termination
 from placement.text.text_tables import (
     LABEL,
+    ValueColumn,
+    ValueTable,
     escape,
     facts,
     makes_csv,
@@ -22,7 +23,6 @@ from placement.text.text_tables import (
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
-    from placement.evaluation.breakdown import ClientLatency
     from placement.evaluation.losses import Failures
     from placement.model.instance import Instance
     from placement.plan import Plan
@@ -54,10 +54,8 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
             from placement.evaluation.bill import bill_tables
 
             tables += bill_tables(plan.bill, today)
-        tables += operation_tables(plan)
+        tables += [*operation_tables(plan), _clients(plan), *leader_tables(plan)]
         sections.extend(section(one.title, values_text(one)) for one in tables)
-        sections.append(section("Clients", _clients(plan)))
-        sections.extend(section(one.title, values_text(one)) for one in leader_tables(plan))
     if plan.found and plan.tells_losses:
         lost = values_text(failures_table(plan.failures, MOST_FAILURES))
         if sentence := failover_sentence(plan.failures):
@@ -240,42 +238,29 @@ def operation_tables(plan: Plan) -> list[ValueTable]:
     return [*found, ValueTable("Waits, one round each", columns, waits)] if waits else found
 
 
-def _clients(plan: Plan) -> str:
+def _clients(plan: Plan) -> ValueTable:
     """Return the clients with the highest latency and those with the most operations, each once."""
     issued = [row for row in plan.client_rows if row.operations > 0]
+    total = sum(row.operations for row in issued)
     worst = sorted(issued, key=lambda row: -row.latency)[:_MOST_CLIENTS]
     heaviest = sorted(issued, key=lambda row: -row.operations)[:_MOST_CLIENTS]
-    total = sum(row.operations for row in issued)
+    shown = [("worst", row) for row in worst] + [("heaviest", row) for row in heaviest]
+    if len(issued) <= _MOST_CLIENTS:  # both lists are the same clients
+        shown = [("", row) for row in worst]
     led = not plan.problem.demand.leaderless
-    shown: list[list[str]] = []
-
-    def add(why: str, row: ClientLatency) -> None:
-        shown.append(
-            [
-                why,
-                row.client,
-                f"{100 * row.operations / total:.2f} %",
-                number_text(row.latency),
-                *([number_text(row.to_leader)] if led else []),
-                number_text(row.to_nearest),
-                row.nearest,
-            ]
-        )
-
-    few = len(issued) <= _MOST_CLIENTS  # both lists would be the same clients
-    for row in worst:
-        add("" if few else "worst", row)
-    for row in heaviest if not few else ():
-        add("heaviest", row)
-    return table(
-        [
-            *("", "client", "demand", "mean ms"),
-            *(["to leader"] if led else []),
-            *("to nearest", "nearest"),
-        ],
-        shown,
-        right=(2, 3, 4, 5) if led else (2, 3, 4),
-        indent="  ",
+    trips = ("mean ms", "to leader", "to nearest") if led else ("mean ms", "to nearest")
+    head = (*map(ValueColumn, ("", "client")), ValueColumn("demand", 2, unit="%"))
+    return ValueTable(
+        "Clients",
+        (*head, *_numbers(*trips), ValueColumn("nearest")),
+        tuple(
+            (
+                *(why, row.client, 100 * row.operations / total, row.latency),
+                *([row.to_leader] if led else []),
+                *(row.to_nearest, row.nearest),
+            )
+            for why, row in shown
+        ),
     )
 
 
@@ -367,24 +352,18 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     order = np.argsort(-issued, kind="stable")
     total = float(issued.sum())
     last = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[-1]
-    rows = []
-    for c in order[:most]:
-        near = int(last[c].argmin())
-        rows.append(
-            [
-                instance.clients[c],
-                number_text(float(issued[c]), 0),
-                f"{100 * float(issued[c]) / total:.2f} %" if total else "–",
-                instance.sites[near],
-                number_text(float(last[c, near])),
-            ]
+    near = last.argmin(axis=1)
+    head = (ValueColumn("client"), ValueColumn("operations", 0), ValueColumn("share", 2, unit="%"))
+    rows = tuple(
+        (
+            *(instance.clients[c], float(issued[c])),
+            100 * float(issued[c]) / total if total else math.nan,
+            *(instance.sites[near[c]], float(last[c, near[c]])),
         )
-    body = table(
-        ["client", "operations", "share", "closest site", "RTT ms"],
-        rows,
-        right=(1, 2, 4),
-        indent="  ",
+        for c in order[:most]
     )
+    columns = (*head, ValueColumn("closest site"), *_numbers("RTT ms"))
+    body = values_text(ValueTable("Clients by demand", columns, rows))
     rest = len(order) - most
     counts = instance.counts.sum(axis=(0, 1))
     total = float(counts.sum())

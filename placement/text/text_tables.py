@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 # The number of columns that text for people is laid out in
 
@@ -297,3 +298,53 @@ def sentences(title: str, lines: Sequence[str]) -> list[str]:
             title, "\n".join("  " + wrap(escape(s), page_width() - 2, indent="    ") for s in lines)
         )
     ]
+
+
+# Tables of values, for a text and a page alike
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    """A column of a table of values.
+
+    Attributes
+    ----------
+    name
+        The heading.
+    decimals
+        Decimals of the numbers; None: the column holds text.
+    beyond
+        Text in place of an infinite number.
+    unit
+        Unit behind each number of a text, and in the heading of a page: "%".
+    signed
+        Whether a text shows the sign of positive numbers.
+    """
+
+    name: str
+    decimals: int | None = None
+    beyond: str = "∞"
+    unit: str = ""
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTable:
+    """A table of values with its title.
+
+    Attributes
+    ----------
+    title
+        The subject of the table.
+    columns
+        The headings and formats.
+    rows
+        The cells, each a text or a number as its column says.
+    chosen
+        The position of the row that belongs to the plan; None: no row does.
+    """
+
+    title: str
+    columns: tuple[ValueColumn, ...]
+    rows: tuple[tuple[str | float, ...], ...]
+    chosen: int | None = None

@@ -34,12 +34,13 @@ from typing import Literal, NamedTuple
 from placement.errors import require
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
-from placement.evaluation.objective import ValueColumn, ValueTable, quorum_size, score_of
+from placement.evaluation.objective import quorum_size, score_of
 from placement.evaluation.score import score
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, majority
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.text.text_tables import ValueColumn, ValueTable
 
 Kind = Literal[
     "add-learner", "catch-up", "set-quorums", "promote", "move-leader", "demote", "remove"

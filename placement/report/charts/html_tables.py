@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from placement.evaluation.objective import ValueTable
 from placement.report.charts.markup import Child, Markup, join, tag
+from placement.text.text_tables import ValueTable
 
 _WORDY = 40
 """Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.objective import ValueColumn, ValueTable
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.html_tables import section, value_table
@@ -26,6 +25,7 @@ from placement.report.charts.markup import Child, Markup, clipped, join, tag
 from placement.support.checks import FloatArray
 from placement.text import display_width, escape
 from placement.text.plans import replicas_table
+from placement.text.text_tables import ValueColumn, ValueTable
 
 CENTRE = 11.0
 """Longitude of the central meridian, degrees."""
