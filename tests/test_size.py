@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 77109,
+    "placement": 77087,
     "formulations": 34736,
     "heuristics": 5875,
     "benchmarks": 12994,
@@ -51,12 +51,12 @@ ROOMS = {
     "placement/contingency": 250,
     "placement/databases": 6986,
     "placement/datasets": 981,
-    "placement/evaluation": 4746,
+    "placement/evaluation": 4698,
     "placement/explore": 2695,
     "placement/feasibility": 650,
     "placement/fleet": 1271,
     "placement/io": 9551,
-    "placement/measures": 2644,
+    "placement/measures": 2639,
     "placement/methods": 652,
     "placement/model": 4409,
     "placement/online": 6492,
