@@ -16,13 +16,11 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument(
         "source", metavar="PLAN-OR-RESULTS", help="a plan, results or a table in a file"
     )
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
-    parser.add_argument("--force", action="store_true", help="replace existing files")
-    parser.add_argument(
-        "--today", "--from", dest="today", metavar="PLAN",
-        help="plan file of the present configuration: the page compares both bills",
-    )  # fmt: skip
     add_options(parser,
+        Switch("-o --output", "FILE", "the HTML file", required=True),
+        Switch("--force", "", "replace existing files"),
+        Switch("--today --from", "PLAN", "plan file of the present configuration: the page "
+            "compares both bills"),
         Switch("--figures", "FOLDER", "folder for the figures of the page as pictures (needs "
             "matplotlib)"),
         Switch("--format", "", "format of the figures (default png)",
