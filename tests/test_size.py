@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 77087,
+    "placement": 77085,
     "formulations": 34736,
     "heuristics": 5875,
     "benchmarks": 12994,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5653,
+    "placement/cli": 5651,
     "placement/contingency": 250,
     "placement/databases": 6986,
     "placement/datasets": 981,
