@@ -92,7 +92,7 @@ STUDY = Experiments(
     "milp_strength",
     {mix: functools.partial(_measure, mix) for mix in ("oltp", "ledger")},
     {"seconds": 60.0},
-    packages=("numpy", "highspy"),
+    packages=("numpy", "highspy", "pyomo"),
     description=__doc__,
     page="docs/formulations.md",
     report=_report,

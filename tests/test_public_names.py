@@ -11,7 +11,7 @@ from tests.cli.command import output_of
 PROGRAM = """
 import json, os, sys
 import placement
-heavy = [name for name in ("numpy", "pandas", "ortools") if name in sys.modules]
+heavy = [name for name in ("numpy", "pandas", "pyomo", "ortools") if name in sys.modules]
 listed = dir(placement)
 import numpy  # once, for all
 for path in sys.argv[1:]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import placement
 
 ROOT = Path(__file__).resolve().parents[2]
-SOLVERS = ("numpy", "highspy", "ortools")
+SOLVERS = ("numpy", "highspy", "ortools", "pyomo")
 _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")
 

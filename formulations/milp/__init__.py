@@ -1,4 +1,4 @@
-"""Tier 3 as one mixed-integer linear program, solved by HiGHS: a reference.
+"""Tier 3 as one mixed-integer linear program, written in Pyomo and solved by HiGHS: a reference.
 
 The whole of placement.problem.Problem goes in: every constraint, RTTs that vary by interval,
 prices. Tiers 2 and 1 are the same program with the replicas (and voters) pinned.
@@ -7,7 +7,7 @@ prices. Tiers 2 and 1 are the same program with the replicas (and voters) pinned
 recipes         the named formulations: which rows express forwarding, nearest, quorum
 program_data    the data of the program: index sets, coefficients, scale, safe reductions
 program_rows    decision variables, rows, and the objective: Eq. 1 plus weighted cost
-program_model   the program put together; configuration from a solution
+program_model   the Pyomo model put together; configuration from a solution
 lp_strength     LP bound and size of a recipe
 cutting_rounds  rounds of HiGHS, its claims and their checks; proof on safe LP bounds
 find_start      a configuration to start from

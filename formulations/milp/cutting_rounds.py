@@ -106,7 +106,7 @@ def close_tree(
     better: list[Configuration] = []
 
     def judge(values: FloatArray) -> bool:
-        configuration = milp.configuration(values)
+        configuration = milp.configuration(program, values)
         if violations(problem, configuration):
             return True
         if objective_value(problem, configuration) >= target:
@@ -139,7 +139,7 @@ _DUAL_TOLERANCE = 1e-7
 _MIP_TOLERANCE = 1e-6
 _TARGET = 1e6
 _MOST_FLOWS = 400_000
-"""Most flow variables of `choose_recipe` before it aggregates: more take gigabytes in HiGHS."""
+"""Most flow variables of `choose_recipe` before it aggregates: some 2 GB in Pyomo and HiGHS."""
 
 _ROUNDS = 20
 """Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
@@ -316,7 +316,7 @@ class CuttingRounds:
         if len(program.value) >= int(self.stats.get("nonzeros", 0)):  # of several, the largest
             self.stats.update(
                 recipe=recipe.value,
-                variables=len(program.cost),
+                variables=len(program.columns),
                 binaries=int(program.integer.sum()),
                 rows=len(program.row_lower),
                 nonzeros=len(program.value),
@@ -347,7 +347,7 @@ class CuttingRounds:
             if outcome.values is None:
                 self._raise_bound(lowered)
                 return self._stopped(outcome)
-            configuration = milp.configuration(outcome.values)
+            configuration = milp.configuration(program, outcome.values)
             broken = violations(self.problem, configuration)
             if broken and self._over_budget_only(configuration):
                 # Over budget by less than HiGHS's tolerance on a row.
@@ -420,7 +420,7 @@ class CuttingRounds:
     ) -> HighsResult:
         start = None
         if self.best is not None and self._holds_best:
-            start = milp.values(self.best)
+            start = milp.values(program, self.best)
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:

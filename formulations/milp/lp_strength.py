@@ -86,7 +86,7 @@ def strength(
     return Strength(
         recipe=recipe,
         bound=bound,
-        variables=len(program.cost),
+        variables=len(program.columns),
         binaries=int(program.integer.sum()),
         rows=len(program.row_lower),
         nonzeros=len(program.value),

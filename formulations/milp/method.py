@@ -1,4 +1,4 @@
-"""Tier 3 by a mixed-integer program, solved by HiGHS (method ``milp``), a reference.
+"""Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``), a reference.
 
 One program with every constraint of the problem, solved whole or leader by leader;
 :mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.cutting_rounds` what
@@ -269,7 +269,7 @@ def _refuses(problem: Problem) -> str | None:
 METHOD = Method(
     name="milp",
     call=solve,
-    summary="one mixed-integer program for everything, solved by HiGHS",
+    summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
     refuses=_refuses,
     objectives=(

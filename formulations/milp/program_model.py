@@ -5,25 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from formulations.milp.program_data import ProgramData
 from formulations.milp.program_rows import (
+    Affine,
     ProgramVariables,
-    budget_rows,
-    count_rows,
+    add_budget,
+    add_counts,
+    add_diversity,
+    add_forwarding,
+    add_leader_prices,
+    add_leader_waits,
+    add_nearest,
+    add_quorum,
+    add_roles,
+    assign,
     declare,
-    diversity_rows,
-    forwarding_rows,
-    leader_price_rows,
-    leader_wait_rows,
-    nearest_rows,
     objective,
-    quorum_rows,
-    role_rows,
-    values_at,
 )
 from formulations.milp.recipes import Nearest, Rows
-from formulations.solvers.linear_program import Affine, LinearProgram, LinearRow, compile_program
+from formulations.solvers.linear_program import LinearProgram, compile_program, values_of
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 
@@ -64,40 +66,40 @@ class PlacementProgram:
 
     Attributes
     ----------
+    model
+        The Pyomo ConcreteModel: readable, printable, open to further rows.
     variables
-        Its columns by name.
-    rows
-        Its rows; open to more.
-    cost
-        What is to be least.
+        Its decision variables by name.
     scale
         Objective of the program over objective of the problem.
     mass
         See :func:`mass_of`.
     """
 
+    model: Any
     variables: ProgramVariables
-    rows: list[LinearRow]
-    cost: Affine
     scale: float
     mass: float
 
     def program(self, step: Step = no_step) -> LinearProgram:
-        """Return the arrays of the rows as they are now; `step` is called now and then."""
-        return compile_program(self.variables.columns, self.rows, self.cost, step)
+        """Return the arrays of the model as it is now; `step` is called now and then."""
+        return compile_program(self.model, step)
 
-    def values(self, configuration: Configuration) -> FloatArray:
+    def values(self, program: LinearProgram, configuration: Configuration) -> FloatArray:
         """Return the columns' values at a configuration."""
-        return values_at(self.variables, configuration)
+        assign(self.variables, configuration)
+        return values_of(program)
 
-    def configuration(self, values: FloatArray) -> Configuration:
+    def configuration(self, program: LinearProgram, x: FloatArray) -> Configuration:
         """Read the configuration off a solution: binaries rounded, the leader by its largest y."""
-        y = self.variables.y
-        replicas, voters = (
-            [site for site, column in columns.items() if values[column] > 0.5]
-            for columns in (self.variables.x, self.variables.v)
-        )
-        return Configuration.of(max(y, key=lambda site: values[y[site]]), voters, replicas)
+        value = {id(var): float(x[j]) for j, var in enumerate(program.columns)}
+        chosen = [
+            [site for site, var in container.items() if value[id(var)] > 0.5]
+            for container in (self.variables.x, self.variables.v)
+        ]
+        y = {site: value[id(var)] for site, var in self.variables.y.items()}
+        leader = max(y, key=lambda site: y[site])
+        return Configuration.of(leader, chosen[1], chosen[0])
 
     def forbid(self, configuration: Configuration) -> None:
         """Cut off the leader with any superset of the replicas: y_ℓ + Σ_{r ∈ R} x_r ≤ |R|.
@@ -116,7 +118,7 @@ class PlacementProgram:
         if parts:
             others = (x for r, x in variables.x.items() if r not in configuration.replicas)
             row = row.minus(Affine.of(others))
-        self.rows.append(row.at_most(len(members) - 1))
+        self.model.forbidden.add(row.expression() <= len(members) - 1)
 
 
 def mass_of(terms: ProgramData, rows: Rows) -> float:
@@ -136,10 +138,27 @@ def mass_of(terms: ProgramData, rows: Rows) -> float:
     return float(served + flows + radii + domains + roles)
 
 
+def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> None:
+    """Add every family of constraints to a model, with a step before each."""
+    for add in (
+        add_roles,
+        add_counts,
+        add_diversity,
+        add_leader_prices,
+        add_budget,
+        add_nearest,
+        add_forwarding,
+        add_quorum,
+        add_leader_waits,
+    ):
+        step()
+        add(model, variables)
+
+
 def build(
     terms: ProgramData, rows: Rows, scale: float = 1.0, step: Step = no_step
 ) -> PlacementProgram:
-    """Put the program of a recipe together.
+    """Build the Pyomo model of a recipe.
 
     Parameters
     ----------
@@ -156,22 +175,14 @@ def build(
     -----
     |S| = |C| = 60 gives some ten thousand columns and rows; see docs/formulations.md for sizes.
     """
-    variables = declare(terms, rows)
-    listed: list[LinearRow] = []
-    for family in (
-        role_rows,
-        count_rows,
-        diversity_rows,
-        leader_price_rows,
-        budget_rows,
-        nearest_rows,
-        forwarding_rows,
-        quorum_rows,
-        leader_wait_rows,
-    ):
-        step()
-        listed.extend(family(variables))
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel("replica placement")
+    variables = declare(model, terms, rows)
+    add_rows(model, variables, step)
     step()
-    return PlacementProgram(
-        variables, listed, objective(variables, scale), scale, mass_of(terms, rows)
+    model.forbidden = pyo.ConstraintList()
+    model.objective = pyo.Objective(
+        expr=objective(variables, scale).expression(), sense=pyo.minimize
     )
+    return PlacementProgram(model, variables, scale, mass_of(terms, rows))

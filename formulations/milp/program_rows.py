@@ -29,49 +29,85 @@ Which of them exist depends on the recipe and on the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from formulations.milp.program_data import Client, FlowClass, ProgramData
+from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
-from formulations.solvers.linear_program import Affine, Columns, LinearRow
 from placement.evaluation.score import nearest, quorum_latency
 from placement.evaluation.waits.wait_latency import wait_latency
 from placement.evaluation.waits.wait_rows import RoleRow
 from placement.model.configuration import Configuration
-from placement.support.checks import FloatArray
 
-Two = tuple[int, int]
-Three = tuple[int, int, int]
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A linear expression: constant plus (coefficient, variable) pairs."""
+
+    pairs: tuple[tuple[float, Any], ...] = ()
+    constant: float = 0.0
+
+    def times(self, factor: float) -> Affine:
+        """Return the expression scaled."""
+        return Affine(tuple((factor * a, var) for a, var in self.pairs), factor * self.constant)
+
+    @staticmethod
+    def total(parts: Iterable[Affine]) -> Affine:
+        """Return the sum of expressions."""
+        pairs: list[tuple[float, Any]] = []
+        constant = 0.0
+        for part in parts:
+            pairs.extend(part.pairs)
+            constant += part.constant
+        return Affine(tuple(pairs), constant)
+
+    @staticmethod
+    def of(variables: Iterable[Any], factor: float = 1.0) -> Affine:
+        """Return factor times the sum of variables."""
+        return Affine(tuple((factor, var) for var in variables))
+
+    def minus(self, other: Affine) -> Affine:
+        """Return the difference of two expressions."""
+        return Affine.total((self, other.times(-1.0)))
+
+    def expression(self) -> Any:
+        """Return the terms as a Pyomo expression."""
+        from pyomo.core.expr import LinearExpression
+
+        return LinearExpression(
+            constant=self.constant,
+            linear_coefs=[a for a, _ in self.pairs],
+            linear_vars=[var for _, var in self.pairs],
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramVariables:
-    """The columns of a program by key (none where the recipe does without), and their data.
+    """The Pyomo variables (indexed; empty where the recipe does without), and the data they index.
 
     `u` exists for quorums split by leader, `w` when prices of replicas depend on the leader.
     """
 
     terms: ProgramData
     rows: Rows
-    columns: Columns
-    E: Mapping[tuple[int, int, int, int], int]
-    F: Mapping[Three, int]
-    T: Mapping[Three, int]
-    Z: Mapping[Two, int]
-    e: Mapping[Two, int]
-    f: Mapping[Three, int]
-    g: Mapping[Three, int]
-    q: Mapping[int, int]
-    t: Mapping[Three, int]
-    u: Mapping[Two, int]
-    v: Mapping[int, int]
-    w: Mapping[Two, int]
-    x: Mapping[int, int]
-    y: Mapping[int, int]
-    z: Mapping[Two, int]
+    x: Any
+    v: Any
+    y: Any
+    z: Any
+    Z: Any
+    F: Any
+    f: Any
+    t: Any
+    T: Any
+    E: Any
+    u: Any
+    g: Any
+    q: Any
+    w: Any
+    e: Any
 
     def serves(self, client: int, site: int) -> Affine:
         """z_cr: the share of client i that a site of its `serving` list serves."""
@@ -105,52 +141,51 @@ class ProgramVariables:
         return Affine(((1.0, self.Z[client, serving[position]]),))
 
 
-def declare(terms: ProgramData, rows: Rows) -> ProgramVariables:
-    """Return the columns of a recipe; pinned sites have their binaries bounded below by 1.
+def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
+    """Add the variables of a recipe to a Pyomo model.
 
-    O(number of columns).
+    Pinned sites have their binaries bounded below by 1. O(number of variables).
     """
-    rules, leaders, quorum = terms.problem.rules, terms.leaders, rows.quorum
+    import pyomo.environ as pyo
+
+    rules, leaders = terms.problem.rules, terms.leaders
     chain = rows.nearest is Nearest.CHAIN
     flows = rows.forwarding is Forwarding.AGGREGATED
     clients = list(enumerate(terms.clients))
+    quorum = rows.quorum
     slots = [(k, ell, j) for (k, ell), waits in terms.radii.items() for j in range(len(waits))]
+    nested = quorum in (Quorum.NESTED, Quorum.PER_LEADER)
     # The last radius is certain as soon as ℓ leads; T needs to be integer from quorums of three on.
     inner = [(k, ell, j) for k, ell, j in slots if j < len(terms.radii[k, ell]) - 1]
-    nested = quorum in (Quorum.NESTED, Quorum.PER_LEADER)
-    split = quorum is Quorum.PER_LEADER and bool(terms.radii)
-    joint = quorum is Quorum.MEMBERSHIP
-    columns = Columns()
-    add = columns.add
+    step = pyo.Binary if rules.quorum > 2 else pyo.UnitInterval
+
+    def pinned(must: Any) -> Any:
+        return lambda _, site: (int(must[site]), 1)
+
+    def add(name: str, index: Iterable[Any], domain: Any, bounds: Any = None) -> Any:
+        component = pyo.Var(list(index), domain=domain, bounds=bounds)
+        model.add_component(name, component)
+        return component
+
+    unit = pyo.UnitInterval
     return ProgramVariables(
         terms=terms,
         rows=rows,
-        columns=columns,
-        E=add(
-            "E",
-            [(*key, i) for key, wait in terms.led.items() for i in range(len(wait.radii) - 1)],
-            binary=True,
-        ),
+        x=add("x", terms.holders, pyo.Binary, pinned(rules.must_hold)),
+        v=add("v", terms.voters, pyo.Binary, pinned(rules.must_vote)),
+        y=add("y", leaders, pyo.Binary),
+        z=add("z", [(i, r) for i, row in clients for r in row.serving if not chain], unit),
+        Z=add("Z", [(i, r) for i, row in clients for r in row.serving[:-1] if chain], unit),
         F=add(
             "F",
             [
                 (b, r, ell)
                 for b, group in enumerate(terms.classes)
-                for r in _servers(terms, group)
+                for r in sorted({r for i in group.members for r in terms.clients[i].serving})
                 for ell in leaders
                 if flows
             ],
-        ),
-        T=add("T", inner if nested else [], binary=rules.quorum > 2),
-        Z=add("Z", [(i, r) for i, row in clients for r in row.serving[:-1] if chain]),
-        e=add(
-            "e",
-            [
-                (n, d)
-                for n, group in enumerate(rules.groups)
-                if group.min_domains is not None
-                for d in range(len(group.names))
-            ],
+            unit,
         ),
         f=add(
             "f",
@@ -159,36 +194,70 @@ def declare(terms: ProgramData, rows: Rows) -> ProgramVariables:
                 for i, row in clients
                 if row.relay > 0 and not flows
                 for ell in leaders
-                for r in _not_beyond(row, ell)
+                for r in _not_beyond(row.order, row.serving, ell)
             ],
+            unit,
         ),
-        g=add("g", [(*key, r) for key in terms.radii for r in terms.voters if joint], binary=True),
-        q=add("q", sorted({k for k, _ in terms.radii}) if joint else []),
-        t=add("t", slots if quorum is Quorum.RADIUS else [], binary=True),
-        u=add("u", [(ell, r) for ell in leaders for r in terms.voters if split]),
-        v=add("v", terms.voters, binary=True, ones=np.flatnonzero(rules.must_vote)),
-        w=add("w", [(ell, r) for ell in leaders for r in terms.holders if terms.prices_vary]),
-        x=add("x", terms.holders, binary=True, ones=np.flatnonzero(rules.must_hold)),
-        y=add("y", leaders, binary=True),
-        z=add("z", [(i, r) for i, row in clients for r in row.serving if not chain]),
+        t=add("t", slots if quorum is Quorum.RADIUS else [], pyo.Binary),
+        T=add("T", inner if nested else [], step),
+        E=add(
+            "E",
+            [(*key, i) for key, wait in terms.led.items() for i in range(len(wait.radii) - 1)],
+            pyo.Binary,
+        ),
+        u=add(
+            "u",
+            [
+                (ell, r)
+                for ell in leaders
+                for r in terms.voters
+                if quorum is Quorum.PER_LEADER and terms.radii
+            ],
+            unit,
+        ),
+        g=add(
+            "g",
+            [
+                (k, ell, r)
+                for k, ell in terms.radii
+                for r in terms.voters
+                if quorum is Quorum.MEMBERSHIP
+            ],
+            pyo.Binary,
+        ),
+        q=add(
+            "q",
+            sorted({k for k, _ in terms.radii}) if quorum is Quorum.MEMBERSHIP else [],
+            unit,
+        ),
+        w=add(
+            "w",
+            [(ell, r) for ell in leaders for r in terms.holders if terms.prices_vary],
+            unit,
+        ),
+        e=add(
+            "e",
+            [
+                (n, d)
+                for n, group in enumerate(rules.groups)
+                if group.min_domains is not None
+                for d in range(len(group.names))
+            ],
+            unit,
+        ),
     )
 
 
-def _servers(terms: ProgramData, group: FlowClass) -> list[int]:
-    """Return the sites that may serve a member of a class."""
-    return sorted({r for i in group.members for r in terms.clients[i].serving})
+def _not_beyond(order: tuple[int, ...], serving: tuple[int, ...], leader: int) -> tuple[int, ...]:
+    """Return the sites of `serving` that are not farther than the leader in the client's order."""
+    if leader not in order:
+        return serving
+    ball = set(order[: order.index(leader) + 1])
+    return tuple(r for r in serving if r in ball)
 
 
-def _not_beyond(row: Client, leader: int) -> tuple[int, ...]:
-    """Return the sites that may serve a client and are not farther than the leader."""
-    if leader not in row.order:
-        return row.serving
-    ball = set(row.order[: row.order.index(leader) + 1])
-    return tuple(r for r in row.serving if r in ball)
-
-
-def values_at(variables: ProgramVariables, configuration: Configuration) -> FloatArray:
-    """Return the value of every column at a configuration, for warm starts and for checks.
+def assign(variables: ProgramVariables, configuration: Configuration) -> None:
+    """Set every variable to its value at a configuration, for warm starts and for checks.
 
     The configuration need not be feasible; one that uses what `ProgramData` left out cannot be
     expressed and is recognised by rows that do not hold.
@@ -196,59 +265,62 @@ def values_at(variables: ProgramVariables, configuration: Configuration) -> Floa
     terms = variables.terms
     demand, rules = terms.demand, terms.problem.rules
     leader, voters, replicas = configuration.leader, configuration.voters, configuration.replicas
-    values = np.zeros(len(variables.columns.names))
-    for columns, chosen in (
+    for container, chosen in (
         (variables.x, replicas),
         (variables.v, voters),
         (variables.y, (leader,)),
     ):
-        values[[columns[site] for site in chosen if site in columns]] = 1
+        for site in container:
+            container[site].set_value(int(site in chosen))
     near = nearest(demand.client_rtt, replicas)
     server = [int(near[row.scenario, row.client]) for row in terms.clients]
-    for (i, r), column in variables.z.items():
-        values[column] = r == server[i]
-    for (i, r), column in variables.Z.items():
+    for i, r in variables.z:
+        variables.z[i, r].set_value(int(r == server[i]))
+    for i, r in variables.Z:
         order = terms.clients[i].order
-        values[column] = server[i] in order and order.index(server[i]) <= order.index(r)
-    for (b, r, ell), column in variables.F.items():
+        served = server[i] in order and order.index(server[i]) <= order.index(r)
+        variables.Z[i, r].set_value(int(served))
+    for (b, r, ell), flow in variables.F.items():
         group = terms.classes[b]
         share = sum(terms.clients[i].relay for i in group.members if server[i] == r)
         # the members of a class may sum to a rounding error more than its weight
-        values[column] = min(1.0, share / group.weight) if ell == leader else 0.0
-    for (i, r, ell), column in variables.f.items():
-        values[column] = server[i] == r and ell == leader
+        flow.set_value(min(1.0, share / group.weight) if ell == leader else 0.0)
+    for (i, r, ell), flow in variables.f.items():
+        flow.set_value(int(server[i] == r and ell == leader))
     # with fewer voters than votes no wait is right: the row that counts voters breaks then
     votes = min(rules.quorum, len(voters))
     waits = {
         k: float(quorum_latency(demand.site_rtt[k], leader, voters, votes))
         for k in {k for k, _ in terms.radii}
     }
-    for (k, ell, j), column in variables.t.items():
-        values[column] = ell == leader and terms.radii[k, ell][j] == waits[k]
-    for (k, ell, j), column in variables.T.items():
-        values[column] = ell == leader and terms.radii[k, ell][j] >= waits[k]
+    for (k, ell, j), chosen_radius in variables.t.items():
+        hit = ell == leader and terms.radii[k, ell][j] == waits[k]
+        chosen_radius.set_value(int(hit))
+    for (k, ell, j), reached in variables.T.items():
+        hit = ell == leader and terms.radii[k, ell][j] >= waits[k]
+        reached.set_value(int(hit))
     ended = _ends(variables, configuration, leader)
-    for (n, k, ell, i), column in variables.E.items():
-        values[column] = ell == leader and terms.led[n, k, ell].radii[i] >= ended[n, k]
-    for (ell, r), column in variables.u.items():
-        values[column] = ell == leader and r in voters
-    for k, column in variables.q.items():
-        values[column] = waits[k] / variables.longest_wait(k)
+    for (j, k, ell, i), reached in variables.E.items():
+        hit = ell == leader and terms.led[j, k, ell].radii[i] >= ended[j, k]
+        reached.set_value(int(hit))
+    for (ell, r), vote in variables.u.items():
+        vote.set_value(int(ell == leader and r in voters))
+    for k, q in variables.q.items():
+        q.set_value(waits[k] / variables.longest_wait(k))
     heard: dict[int, set[int]] = {}
     for k in waits:
         # the leader hears itself first, whatever other sites lie at distance 0
         others = np.array(sorted(set(voters) - {leader}), dtype=np.intp)
-        order_of_votes = np.argsort(demand.site_rtt[k, leader, others], kind="stable")
-        heard[k] = {leader, *others[order_of_votes[: rules.quorum - 1]].tolist()}
-    for (k, ell, r), column in variables.g.items():
-        values[column] = ell == leader and r in heard[k]
-    for (ell, r), column in variables.w.items():
-        values[column] = ell == leader and r in replicas
-    for (n, d), column in variables.e.items():
+        order = np.argsort(demand.site_rtt[k, leader, others], kind="stable")
+        heard[k] = {leader, *others[order[: rules.quorum - 1]].tolist()}
+    for (k, ell, r), vote in variables.g.items():
+        vote.set_value(int(ell == leader and r in heard[k]))
+    for (ell, r), held in variables.w.items():
+        held.set_value(int(ell == leader and r in replicas))
+    for (n, d), covered in variables.e.items():
         group_rule = rules.groups[n]
         members = voters if group_rule.role == "voters" else replicas
-        values[column] = d in group_rule.labels[list(members)]
-    return values
+        covered.set_value(int(d in group_rule.labels[list(members)]))
 
 
 def _ends(
@@ -267,28 +339,34 @@ def _ends(
     return lasts
 
 
-def _difference(column: int, other: int) -> Affine:
-    return Affine(((1.0, column), (-1.0, other)))
-
-
-def role_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_roles(model: Any, variables: ProgramVariables) -> None:
     """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica."""
+    import pyomo.environ as pyo
+
     x, v, y = variables.x, variables.v, variables.y
-    for r in y:
-        yield _difference(y[r], v[r]).at_most(0)
-    for r in v:
-        yield _difference(v[r], x[r]).at_most(0)
+    model.leader_votes = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= v[r])
+    model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
 
 
-def count_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_counts(model: Any, variables: ProgramVariables) -> None:
     """n_min ≤ Σ x ≤ n_max,  Σ v = v,  Σ y = 1."""
+    import pyomo.environ as pyo
+
     rules = variables.terms.problem.rules
-    yield LinearRow(Affine.of(variables.x.values()), rules.replicas_min, rules.replicas_max)
-    yield Affine.of(variables.v.values()).equals(rules.voters)
-    yield Affine.of(variables.y.values()).equals(1)
+    model.replica_count = pyo.Constraint(
+        expr=(
+            rules.replicas_min,
+            Affine.of(variables.x.values()).expression(),
+            rules.replicas_max,
+        )
+    )
+    model.voter_count = pyo.Constraint(
+        expr=Affine.of(variables.v.values()).expression() == rules.voters
+    )
+    model.one_leader = pyo.Constraint(expr=Affine.of(variables.y.values()).expression() == 1)
 
 
-def diversity_rows(variables: ProgramVariables) -> list[LinearRow]:
+def add_diversity(model: Any, variables: ProgramVariables) -> None:
     """Caps and minimums, level by level, so that crossing levels are no harder.
 
     With s the chosen role (v or x), for every rule and domain δ:
@@ -299,40 +377,50 @@ def diversity_rows(variables: ProgramVariables) -> list[LinearRow]:
     e may be continuous: the largest e_δ that integer s allows is 0 or 1. Survival of the loss of a
     domain is a cap on voters, put there by placement.problem.
     """
-    caps, covered, enough_domains, enough_sites = [], [], [], []
+    import pyomo.environ as pyo
+
+    model.caps = pyo.ConstraintList()
+    model.covered = pyo.ConstraintList()
+    model.enough_domains = pyo.ConstraintList()
+    model.enough_sites = pyo.ConstraintList()
     for n, group in enumerate(variables.terms.problem.rules.groups):
         chosen = variables.v if group.role == "voters" else variables.x
-        members: list[list[int]] = [[] for _ in group.names]
-        for site, column in chosen.items():
-            members[group.labels[site]].append(column)
+        members: list[list[Any]] = [[] for _ in group.names]
+        for site in chosen:
+            members[group.labels[site]].append(chosen[site])
         for d, sites in enumerate(members):
             if group.cap is not None and len(sites) > group.cap:
-                caps.append(Affine.of(sites).at_most(group.cap))
+                model.caps.add(Affine.of(sites).expression() <= group.cap)
             if group.min_domains is not None:
-                here = Affine.of([variables.e[n, d]])
-                covered.append(Affine.of(sites).minus(here).at_least(0))
+                covered = Affine.of(sites).minus(Affine.of([variables.e[n, d]]))
+                model.covered.add(covered.expression() >= 0)
         if group.least:
-            enough_sites.append(Affine.of(members[group.domain]).at_least(group.least))
+            model.enough_sites.add(Affine.of(members[group.domain]).expression() >= group.least)
         if group.min_domains is not None:
             every = Affine.of(variables.e[n, d] for d in range(len(group.names)))
-            enough_domains.append(every.at_least(group.min_domains))
-    return [*caps, *covered, *enough_domains, *enough_sites]
+            model.enough_domains.add(every.expression() >= group.min_domains)
 
 
-def leader_price_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_leader_prices(model: Any, variables: ProgramVariables) -> None:
     """w_ℓr = y_ℓ·x_r without a big M: Σ_ℓ w_ℓr = x_r,  w_ℓr ≤ y_ℓ.
 
     Exact at integer y: w vanishes for everyone but the leader, whose share is then all of x_r.
     Needed because the leader ships what is written to every replica, at prices that depend on both
     ends.
     """
+    import pyomo.environ as pyo
+
     w, x, y = variables.w, variables.x, variables.y
-    if not w:
+    if not len(w):
         return
-    for r in x:
-        yield Affine.of(w[ell, r] for ell in y).minus(Affine.of([x[r]])).equals(0)
-    for (ell, _), column in w.items():
-        yield _difference(column, y[ell]).at_most(0)
+    leaders = list(y)
+    model.priced = pyo.Constraint(
+        list(x),
+        rule=lambda _, r: (
+            Affine.of(w[ell, r] for ell in leaders).minus(Affine.of([x[r]])).expression() == 0
+        ),
+    )
+    model.priced_leader = pyo.Constraint(list(w), rule=lambda _, ell, r: w[ell, r] <= y[ell])
 
 
 def money(variables: ProgramVariables) -> Affine:
@@ -367,54 +455,71 @@ def money(variables: ProgramVariables) -> Affine:
     return Affine.total((Affine(tuple(pairs)), *near))
 
 
-def budget_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_budget(model: Any, variables: ProgramVariables) -> None:
     """cost(ℓ, R) ≤ budget, with the slack of placement.feasibility, scaled to entries ≤ 1.
 
     Members of the cost that alone exceed the budget are forbidden one by one first; what remains
     has entries of at most 1, so that the solver's absolute tolerance means the same at any price
     level.
     """
+    import pyomo.environ as pyo
+
     budget = variables.terms.problem.rules.budget
     if budget is None:
         return
     allowed = budget + 1e-9 * (1 + abs(budget))
     cost = money(variables)
+    model.too_dear = pyo.ConstraintList()
     affordable = []
     # shares that are differences of two variables have negative entries, which offset others
     offsets = any(price < 0 for price, _ in cost.pairs) or cost.constant > 0
-    for price, column in cost.pairs:
+    for price, var in cost.pairs:
         if price > allowed and not offsets:
-            yield Affine.of([column]).at_most(0)
+            model.too_dear.add(var <= 0)
         elif price:
-            affordable.append((price, column))
+            affordable.append((price, var))
     largest = max((abs(price) for price, _ in affordable), default=0.0)
     if largest > 0:
         scale = 1 / max(largest, float(np.finfo(float).tiny))
-        yield Affine(tuple(affordable)).times(scale).at_most((allowed - cost.constant) * scale)
+        row = Affine(tuple(affordable)).times(scale)
+        model.budget = pyo.Constraint(expr=row.expression() <= (allowed - cost.constant) * scale)
 
 
-def nearest_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_nearest(model: Any, variables: ProgramVariables) -> None:
     """Σ_r z_cr = 1, z_cr ≤ x_r, and the closest-assignment rows of the recipe.
 
     Reads from lease holders have L_r in the place of x_r. The closest-assignment rows only for
     sites where they are not implied (see `terms.guarded`).
     """
-    terms = variables.terms
-    clients = list(enumerate(terms.clients))
-    for i, row in clients:
-        if variables.rows.nearest is Nearest.CHAIN:
-            # 0 ≤ Z(r) − Z(r⁻) ≤ x_r; the sum to one is built into the last Z.
-            yield from (variables.serves(i, r).at_least(0) for r in row.serving)
-        else:
-            yield Affine.of(variables.z[i, r] for r in row.serving).equals(1)
-    for i, row in clients:
-        for r in row.serving:
-            yield variables.serves(i, r).minus(Affine.of([variables.x[r]])).at_most(0)
-    for i, row in clients:
+    import pyomo.environ as pyo
+
+    terms, rows = variables.terms, variables.rows
+    pairs = [(i, r) for i, row in enumerate(terms.clients) for r in row.serving]
+    if rows.nearest is Nearest.CHAIN:
+        # 0 ≤ Z(r) − Z(r⁻) ≤ x_r; the sum to one is built into the last Z.
+        model.served = pyo.Constraint(
+            pairs, rule=lambda _, i, r: variables.serves(i, r).expression() >= 0
+        )
+    else:
+        model.served = pyo.Constraint(
+            range(len(terms.clients)),
+            rule=lambda _, i: (
+                Affine.of(variables.z[i, r] for r in terms.clients[i].serving).expression() == 1
+            ),
+        )
+    model.open = pyo.Constraint(
+        pairs,
+        rule=lambda _, i, r: (
+            variables.serves(i, r).minus(Affine.of([variables.x[r]])).expression() <= 0
+        ),
+    )
+    model.closest = pyo.ConstraintList()
+    for i, row in enumerate(terms.clients):
         for r in row.guarded:
-            yield from (closest.at_least(0) for closest in _closest(variables, i, r))
-    if variables.rows.leader_rows:
-        yield from _leader_rows(variables)
+            for constraint in _closest(variables, i, r):
+                model.closest.add(constraint.expression() >= 0)
+    if rows.leader_rows:
+        _add_leader_rows(model, variables)
 
 
 def _closest(variables: ProgramVariables, i: int, r: int) -> list[Affine]:
@@ -437,133 +542,182 @@ def _closest(variables: ProgramVariables, i: int, r: int) -> list[Affine]:
     return [Affine.total((variables.serves(i, r), closer)).minus(here)]
 
 
-def _leader_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_leader_rows(model: Any, variables: ProgramVariables) -> None:
     """Σ_{s ⪯_c r} z_cs ≥ Σ_{ℓ ⪯_c r} y_ℓ: the nearest replica is no farther than the leader."""
-    y = variables.y
+    import pyomo.environ as pyo
+
+    y, leaders = variables.y, set(variables.terms.leaders)
+    model.leader_in_ball = pyo.ConstraintList()
     for i, row in enumerate(variables.terms.clients):
         guards = set(row.guarded)
-        ball: list[int] = []
+        ball: list[Any] = []
         for r in row.order:
-            if r in y:
+            if r in leaders:
                 ball.append(y[r])
             # With one leader in the ball the row is the weaker copy of Church–Cohon's.
             if r in guards and len(ball) > 1:
-                yield variables.within(i, r).minus(Affine.of(ball)).at_least(0)
+                inside = variables.within(i, r).minus(Affine.of(ball))
+                model.leader_in_ball.add(inside.expression() >= 0)
 
 
-def forwarding_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_forwarding(model: Any, variables: ProgramVariables) -> None:
     """Tie the flows to who serves and who leads."""
     if variables.rows.forwarding is Forwarding.AGGREGATED:
-        return _aggregated_flows(variables)
-    return _client_flows(variables)
+        _add_aggregated_flows(model, variables)
+    else:
+        _add_client_flows(model, variables)
 
 
-def _aggregated_flows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_aggregated_flows(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ F_rℓ = Σ_c b_c z_cr and Σ_r F_rℓ = y_ℓ, per class, with b_c = B_c/ΣB."""
+    import pyomo.environ as pyo
+
     terms, F = variables.terms, variables.F
+    model.flow_out, model.flow_in = pyo.ConstraintList(), pyo.ConstraintList()
     for b, group in enumerate(terms.classes):
-        for r in _servers(terms, group):
+        sites = sorted({r for i in group.members for r in terms.clients[i].serving})
+        for r in sites:
             served = Affine.total(
                 variables.serves(i, r).times(terms.clients[i].relay / group.weight)
                 for i in group.members
                 if r in terms.clients[i].serving
             )
-            yield Affine.of(F[b, r, ell] for ell in terms.leaders).minus(served).equals(0)
-    for b, group in enumerate(terms.classes):
+            out = Affine.of(F[b, r, ell] for ell in terms.leaders)
+            model.flow_out.add(out.minus(served).expression() == 0)
         for ell in terms.leaders:
-            into = Affine.of(F[b, r, ell] for r in _servers(terms, group))
-            yield into.minus(Affine.of([variables.y[ell]])).equals(0)
+            into = Affine.of(F[b, r, ell] for r in sites)
+            model.flow_in.add(into.minus(Affine.of([variables.y[ell]])).expression() == 0)
 
 
-def _client_flows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_client_flows(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ f_crℓ = z_cr and Σ_r f_crℓ = y_ℓ for every forwarding client."""
-    terms = variables.terms
-    out: dict[Two, list[int]] = {}
-    into: dict[Two, list[int]] = {}
-    for (i, r, ell), column in variables.f.items():
-        out.setdefault((i, r), []).append(column)
-        into.setdefault((i, ell), []).append(column)
-    forwarding = [(i, row) for i, row in enumerate(terms.clients) if row.relay > 0]
-    for i, row in forwarding:
-        for r in row.serving:
-            yield Affine.of(out.get((i, r), ())).minus(variables.serves(i, r)).equals(0)
-    for i, _ in forwarding:
-        for ell, leads in variables.y.items():
-            yield Affine.of(into.get((i, ell), ())).minus(Affine.of([leads])).equals(0)
+    import pyomo.environ as pyo
+
+    f, terms = variables.f, variables.terms
+    out: dict[tuple[int, int], list[Any]] = {}
+    into: dict[tuple[int, int], list[Any]] = {}
+    for (i, r, ell), flow in f.items():
+        out.setdefault((i, r), []).append(flow)
+        into.setdefault((i, ell), []).append(flow)
+    forwarding = [i for i, row in enumerate(terms.clients) if row.relay > 0]
+    model.flow_out = pyo.Constraint(
+        [(i, r) for i in forwarding for r in terms.clients[i].serving],
+        rule=lambda _, i, r: (
+            Affine.of(out.get((i, r), ())).minus(variables.serves(i, r)).expression() == 0
+        ),
+    )
+    model.flow_in = pyo.Constraint(
+        [(i, ell) for i in forwarding for ell in terms.leaders],
+        rule=lambda _, i, ell: (
+            Affine.of(into.get((i, ell), ())).minus(Affine.of([variables.y[ell]])).expression() == 0
+        ),
+    )
 
 
-def quorum_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_quorum(model: Any, variables: ProgramVariables) -> None:
     """Tie the waits to the voters."""
-    kind = variables.rows.quorum
     if not variables.terms.radii:
         return
+    kind = variables.rows.quorum
     if kind is Quorum.RADIUS:
-        yield from _radii(variables)
+        _add_radii(model, variables)
     elif kind is Quorum.MEMBERSHIP:
-        yield from _members(variables)
+        _add_members(model, variables)
     else:
         if kind is Quorum.PER_LEADER:
-            yield from _leader_votes(variables)
-        yield from _nested_radii(variables)
+            _add_leader_votes(model, variables)
+        _add_nested_radii(model, variables)
 
 
-def _radii(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_radii(model: Any, variables: ProgramVariables) -> None:
     """Σ_j t_ℓj = y_ℓ and Σ_{r: d(ℓ,r) ≤ ρ_ℓj} v_r ≥ m t_ℓj."""
+    import pyomo.environ as pyo
+
     terms, t, v = variables.terms, variables.t, variables.v
     quorum, rtt = terms.problem.rules.quorum, terms.demand.site_rtt
+    model.one_radius, model.heard = pyo.ConstraintList(), pyo.ConstraintList()
     for (k, ell), waits in terms.radii.items():
         chosen = Affine.of(t[k, ell, j] for j in range(len(waits)))
-        yield chosen.minus(Affine.of([variables.y[ell]])).equals(0)
-    for (k, ell, j), column in t.items():
-        ball = Affine.of(v[r] for r in v if rtt[k, ell, r] <= terms.radii[k, ell][j])
-        yield ball.minus(Affine.of([column], quorum)).at_least(0)
+        model.one_radius.add(chosen.minus(Affine.of([variables.y[ell]])).expression() == 0)
+        for j, wait in enumerate(waits):
+            ball = Affine.of(v[r] for r in terms.voters if rtt[k, ell, r] <= wait)
+            model.heard.add(ball.minus(Affine.of([t[k, ell, j]], quorum)).expression() >= 0)
 
 
-def _nested_radii(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_nested_radii(model: Any, variables: ProgramVariables) -> None:
     """T_ℓj ≤ y_ℓ and Σ_{r ≠ ℓ: d(ℓ,r) ≤ ρ_ℓj} v_r ≥ (m − 1) T_ℓj, for all radii but the last.
 
     The last radius holds T = y_ℓ: after reductions that is a restriction, so it has a row as well.
     """
-    terms, T, y = variables.terms, variables.T, variables.y
+    import pyomo.environ as pyo
+
+    terms, T = variables.terms, variables.T
     quorum, rtt = terms.problem.rules.quorum, terms.demand.site_rtt
     split = variables.rows.quorum is Quorum.PER_LEADER
-    for (_, ell, _), column in T.items():
-        yield _difference(column, y[ell]).at_most(0)
+    model.leads, model.heard = pyo.ConstraintList(), pyo.ConstraintList()
     for (k, ell), waits in terms.radii.items():
         for j, wait in enumerate(waits):
+            last = j == len(waits) - 1
+            reached = variables.y[ell] if last else T[k, ell, j]
+            if not last:
+                model.leads.add(reached <= variables.y[ell])
             sites = [r for r in terms.voters if r != ell and rtt[k, ell, r] <= wait]
             ball = Affine.of((variables.u[ell, r] if split else variables.v[r]) for r in sites)
-            reached = T.get((k, ell, j), y[ell])
-            yield ball.minus(Affine.of([reached], quorum - 1)).at_least(0)
+            row = ball.minus(Affine.of([reached], quorum - 1))
+            model.heard.add(row.expression() >= 0)
 
 
-def _leader_votes(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_leader_votes(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ u_ℓr = v_r, Σ_r u_ℓr = v y_ℓ, u_ℓr ≤ y_ℓ, u_ℓℓ = y_ℓ: the product u_ℓr = y_ℓ v_r."""
-    u, v, y = variables.u, variables.v, variables.y
-    voters = variables.terms.problem.rules.voters
-    for r in v:
-        yield Affine.of(u[ell, r] for ell in y).minus(Affine.of([v[r]])).equals(0)
-    for ell in y:
-        yield Affine.of(u[ell, r] for r in v).minus(Affine.of([y[ell]], voters)).equals(0)
-    for (ell, r), column in u.items():
-        vote = _difference(column, y[ell])
-        yield vote.equals(0) if ell == r else vote.at_most(0)
+    import pyomo.environ as pyo
+
+    terms, u, v, y = variables.terms, variables.u, variables.v, variables.y
+    voters = terms.problem.rules.voters
+    model.votes_of_site = pyo.Constraint(
+        list(terms.voters),
+        rule=lambda _, r: (
+            Affine.of(u[ell, r] for ell in terms.leaders).minus(Affine.of([v[r]])).expression() == 0
+        ),
+    )
+    model.votes_for_leader = pyo.Constraint(
+        list(terms.leaders),
+        rule=lambda _, ell: (
+            Affine.of(u[ell, r] for r in terms.voters)
+            .minus(Affine.of([y[ell]], voters))
+            .expression()
+            == 0
+        ),
+    )
+    model.vote_for_leader = pyo.Constraint(
+        list(u), rule=lambda _, ell, r: u[ell, r] == y[ell] if ell == r else u[ell, r] <= y[ell]
+    )
 
 
-def _members(variables: ProgramVariables) -> Iterator[LinearRow]:
+def _add_members(model: Any, variables: ProgramVariables) -> None:
     """Σ_r g_ℓr = m y_ℓ, g_ℓr ≤ v_r, g_ℓℓ = y_ℓ, and q ≥ Σ_ℓ d(ℓ,r) g_ℓr for every voter r.
 
     q is counted in units of the longest possible wait, and votes beyond it are never waited for.
     """
-    terms, g, v, y = variables.terms, variables.g, variables.v, variables.y
+    import pyomo.environ as pyo
+
+    terms, g, q = variables.terms, variables.g, variables.q
     quorum, rtt = terms.problem.rules.quorum, terms.demand.site_rtt
-    for (k, ell), waits in terms.radii.items():
-        heard = Affine.of(g[k, ell, r] for r in v if rtt[k, ell, r] <= waits[-1])
-        yield heard.minus(Affine.of([y[ell]], quorum)).equals(0)
-    for k, column in variables.q.items():
+    model.members, model.waits = pyo.ConstraintList(), pyo.ConstraintList()
+    for k, ell in terms.radii:
+        heard = Affine.of(
+            g[k, ell, r] for r in terms.voters if rtt[k, ell, r] <= terms.radii[k, ell][-1]
+        )
+        model.members.add(heard.minus(Affine.of([variables.y[ell]], quorum)).expression() == 0)
+    model.member_votes = pyo.Constraint(
+        list(g),
+        rule=lambda _, k, ell, r: (
+            g[k, ell, r] == variables.y[ell] if ell == r else g[k, ell, r] <= variables.v[r]
+        ),
+    )
+    for k in q:
         leaders = [ell for kk, ell in terms.radii if kk == k]
         unit = variables.longest_wait(k)
-        for r in v:
+        for r in terms.voters:
             delay = Affine(
                 tuple(
                     (float(rtt[k, ell, r]) / unit, g[k, ell, r])
@@ -572,15 +726,10 @@ def _members(variables: ProgramVariables) -> Iterator[LinearRow]:
                 )
             )
             if delay.pairs:
-                yield Affine.of([column]).minus(delay).at_least(0)
-    for (_, ell, r), column in g.items():
-        if ell == r:
-            yield _difference(column, y[ell]).equals(0)
-        else:
-            yield _difference(column, v[r]).at_most(0)
+                model.waits.add(Affine.of([q[k]]).minus(delay).expression() >= 0)
 
 
-def leader_wait_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
+def add_leader_waits(model: Any, variables: ProgramVariables) -> None:
     """E_ℓi ≤ y_ℓ, and what the roles hold when the wait of ℓ ends within its i-th radius.
 
     A row Σ a_r v_r + Σ b_r x_r + Σ c_r L_r ≥ n of :mod:`placement.evaluation.waits.wait_rows`
@@ -591,20 +740,25 @@ def leader_wait_rows(variables: ProgramVariables) -> Iterator[LinearRow]:
     the leader's own part is set aside, as in `NESTED`, and N is what the negative coefficients can
     come to. The last radius holds whenever ℓ leads: no configuration waits longer.
     """
-    E, y = variables.E, variables.y
-    for (*_, ell, _), column in E.items():
-        yield _difference(column, y[ell]).at_most(0)
-    for (j, k, ell), wait in variables.terms.led.items():
+    import pyomo.environ as pyo
+
+    terms, E, y = variables.terms, variables.E, variables.y
+    model.ends_leads, model.answered = pyo.ConstraintList(), pyo.ConstraintList()
+    for (j, k, ell), wait in terms.led.items():
         for i, rows in enumerate(wait.rows):
-            ended = E.get((j, k, ell, i), y[ell])
-            yield from (_answered(variables, row, ell, ended).at_least(0) for row in rows)
+            last = i == len(wait.rows) - 1
+            ended = y[ell] if last else E[j, k, ell, i]
+            if not last:
+                model.ends_leads.add(ended <= y[ell])
+            for row in rows:
+                model.answered.add(_answered(variables, row, ell, ended).expression() >= 0)
 
 
-def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: int) -> Affine:
+def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: Any) -> Affine:
     """Return the expression that is >= 0 once the wait of a leader has ended."""
     rules = variables.terms.problem.rules
     need, slack = row.least, 0
-    pairs: list[tuple[float, int]] = []
+    pairs: list[tuple[float, Any]] = []
     for given, role, most in (
         (row.voters, variables.v, rules.voters),
         (row.replicas, variables.x, rules.replicas_max),

@@ -1,10 +1,10 @@
-"""Linear programs as arrays: of rows in formulas, or of blocks of columns and rows."""
+"""Linear programs as arrays: of a Pyomo model, or put together from blocks of columns and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ class LinearProgram:
     row_lower, row_upper
         Per row; infinite where there is no such side.
     columns
-        Their names, such as ``x[3]``; empty where nobody gave any.
+        The Pyomo variables, in column order.
     """
 
     cost: FloatArray
@@ -43,7 +43,7 @@ class LinearProgram:
     value: FloatArray
     row_lower: FloatArray
     row_upper: FloatArray
-    columns: tuple[str, ...]
+    columns: tuple[Any, ...]
 
     def activity(self, x: FloatArray) -> FloatArray:
         """A x, shape (rows,)."""
@@ -67,127 +67,65 @@ class LinearProgram:
         return self.offset + float(self.cost @ x)
 
 
-# Programs written in formulas: columns by name, rows one by one
+def compile_program(model: Any, step: Callable[[], None] | None = None) -> LinearProgram:
+    """Turn a linear Pyomo model into arrays.
 
-Key = TypeVar("Key", bound="int | tuple[int, ...]")
+    Pyomo's own HiGHS interfaces take neither warm starts nor callbacks, which a guarded run needs,
+    so the expressions are read with ``pyomo.repn`` and handed over as they are. Pyomo's LP
+    standard form would do the same but needs SciPy. `step` is called now and then; what it raises
+    ends the reading.
 
-
-@dataclass(eq=False)
-class Columns:
-    """Columns within [0, 1]: their names, their lower bounds, and which are binary."""
-
-    names: list[str] = field(default_factory=list)
-    lower: list[float] = field(default_factory=list)
-    binary: list[bool] = field(default_factory=list)
-
-    def add(
-        self, name: str, keys: Sequence[Key], *, binary: bool = False, ones: Collection[Key] = ()
-    ) -> dict[Key, int]:
-        """Add a column per key, in the order of the sorted keys; those of `ones` are at least 1.
-
-        Return the columns by key, in the order that was given.
-        """
-        place = {key: len(self.names) + n for n, key in enumerate(sorted(keys))}
-        for key in place:
-            label = ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
-            self.names.append(f"{name}[{label}]")
-            self.lower.append(float(key in ones))
-            self.binary.append(binary)
-        return {key: place[key] for key in keys}
-
-
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """A linear expression: constant plus (coefficient, column) pairs."""
-
-    pairs: tuple[tuple[float, int], ...] = ()
-    constant: float = 0.0
-
-    def times(self, factor: float) -> Affine:
-        """Return the expression scaled."""
-        return Affine(tuple((factor * a, j) for a, j in self.pairs), factor * self.constant)
-
-    @staticmethod
-    def total(parts: Iterable[Affine]) -> Affine:
-        """Return the sum of expressions."""
-        pairs: list[tuple[float, int]] = []
-        constant = 0.0
-        for part in parts:
-            pairs.extend(part.pairs)
-            constant += part.constant
-        return Affine(tuple(pairs), constant)
-
-    @staticmethod
-    def of(columns: Iterable[int], factor: float = 1.0) -> Affine:
-        """Return factor times the sum of columns."""
-        return Affine(tuple((factor, j) for j in columns))
-
-    def minus(self, other: Affine) -> Affine:
-        """Return the difference of two expressions."""
-        return Affine.total((self, other.times(-1.0)))
-
-    def summed(self) -> dict[int, float]:
-        """Return the coefficient of every column, without zeros."""
-        entries: dict[int, float] = {}
-        for a, j in self.pairs:
-            entries[j] = entries.get(j, 0.0) + a
-        return {j: a for j, a in entries.items() if a}
-
-    def at_least(self, least: float) -> LinearRow:
-        """Return the row self ≥ least."""
-        return LinearRow(self, least, np.inf)
-
-    def at_most(self, most: float) -> LinearRow:
-        """Return the row self ≤ most."""
-        return LinearRow(self, -np.inf, most)
-
-    def equals(self, value: float) -> LinearRow:
-        """Return the row self = value."""
-        return LinearRow(self, value, value)
-
-
-@dataclass(frozen=True, slots=True)
-class LinearRow:
-    """A row: lower ≤ expression ≤ upper."""
-
-    expression: Affine
-    lower: float
-    upper: float
-
-
-def compile_program(
-    columns: Columns, rows: Sequence[LinearRow], objective: Affine, step: Callable[[], None]
-) -> LinearProgram:
-    """Turn columns, rows and what is to be least into arrays.
-
-    `step` is called now and then; what it raises ends the work. O(non-zeros).
+    O(non-zeros).
     """
+    import pyomo.environ as pyo
+    from pyomo.repn import generate_standard_repn
+
+    columns = list(model.component_data_objects(pyo.Var, sort=True))
+    place = {id(var): j for j, var in enumerate(columns)}
     index: list[int] = []
     value: list[float] = []
     start = [0]
+    row_lower: list[float] = []
+    row_upper: list[float] = []
+    rows = model.component_data_objects(pyo.Constraint, active=True)
     for number, row in enumerate(rows):
-        if number % _ROWS_PER_STEP == 0:
+        if step is not None and number % _ROWS_PER_STEP == 0:
             step()
-        entries = row.expression.summed()
-        index.extend(entries)
-        value.extend(entries.values())
+        low, body, high = row.to_bounded_expression(evaluate_bounds=True)
+        form = generate_standard_repn(body, compute_values=True, quadratic=False)
+        entries: dict[int, float] = {}
+        for coefficient, var in zip(form.linear_coefs, form.linear_vars, strict=True):
+            j = place[id(var)]
+            entries[j] = entries.get(j, 0.0) + coefficient
+        kept = {j: a for j, a in entries.items() if a}
+        index.extend(kept)
+        value.extend(kept.values())
         start.append(len(index))
-    cost = np.zeros(len(columns.names))
-    for j, a in objective.summed().items():
-        cost[j] = a
+        row_lower.append(-np.inf if low is None else low - form.constant)
+        row_upper.append(np.inf if high is None else high - form.constant)
+    target = next(iter(model.component_data_objects(pyo.Objective, active=True)))
+    form = generate_standard_repn(target.expr, compute_values=True, quadratic=False)
+    cost = np.zeros(len(columns))
+    for coefficient, var in zip(form.linear_coefs, form.linear_vars, strict=True):
+        cost[place[id(var)]] += coefficient
     return LinearProgram(
         cost=cost,
-        offset=objective.constant,
-        lower=np.array(columns.lower, dtype=np.float64),
-        upper=np.ones(len(cost)),
-        integer=np.array(columns.binary, dtype=bool),
+        offset=float(form.constant),
+        lower=np.array([var.lb for var in columns], dtype=np.float64),
+        upper=np.array([np.inf if var.ub is None else var.ub for var in columns], dtype=np.float64),
+        integer=np.array([var.is_integer() for var in columns], dtype=bool),
         start=np.array(start, dtype=np.intp),
         index=np.array(index, dtype=np.intp),
         value=np.array(value, dtype=np.float64),
-        row_lower=np.array([row.lower - row.expression.constant for row in rows], dtype=float),
-        row_upper=np.array([row.upper - row.expression.constant for row in rows], dtype=float),
-        columns=tuple(columns.names),
+        row_lower=np.array(row_lower, dtype=np.float64),
+        row_upper=np.array(row_upper, dtype=np.float64),
+        columns=tuple(columns),
     )
+
+
+def values_of(program: LinearProgram) -> FloatArray:
+    """Return the values that the Pyomo variables hold, in column order."""
+    return np.array([var.value for var in program.columns], dtype=np.float64)
 
 
 # Sparse programs put together from blocks of columns and rows

@@ -213,7 +213,7 @@ def test_counts_ranges_and_names() -> None:
 
 
 def test_help_and_the_package_import_nothing_heavy() -> None:
-    heavy = "{'numpy', 'pandas', 'highspy', 'ortools', 'matplotlib', 'pyarrow'}"
+    heavy = "{'numpy', 'pandas', 'pyomo', 'highspy', 'ortools', 'matplotlib', 'pyarrow'}"
     for code in (
         "import placement, sys",
         "import sys; from placement.cli import main; assert main(['--help']) == 0",

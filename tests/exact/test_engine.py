@@ -582,7 +582,7 @@ def test_infeasible_has_a_reason():
 def test_engine_imports_nothing_heavy():
     code = (
         "import sys, formulations.exact.method\n"
-        "heavy = {'pandas', 'ortools', 'highspy', 'matplotlib', 'scipy', 'numba'}\n"
+        "heavy = {'pandas', 'pyomo', 'ortools', 'highspy', 'matplotlib', 'scipy', 'numba'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or None)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

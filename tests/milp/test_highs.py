@@ -19,7 +19,7 @@ from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
 from formulations.solvers import safe_bounds as proof_module
 from formulations.solvers.highs import Guard, Relaxation, run_highs
-from formulations.solvers.linear_program import Builder
+from formulations.solvers.linear_program import Builder, compile_program
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, Status, solve
@@ -44,7 +44,7 @@ def hard():
     milp = build(program_data(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
     program = milp.program()
     start = solve(problem, "best-of").configuration
-    return problem, milp, program, milp.values(start)
+    return problem, milp, program, milp.values(program, start)
 
 
 def test_optimum(small):
@@ -55,7 +55,7 @@ def test_optimum(small):
     assert outcome.verdict is Verdict.OPTIMAL
     assert outcome.objective == pytest.approx(best.objective, rel=1e-9)
     assert outcome.bound == pytest.approx(best.objective, rel=1e-9)
-    assert milp.configuration(outcome.values).replicas == best.configuration.replicas
+    assert milp.configuration(program, outcome.values).replicas == best.configuration.replicas
 
 
 def test_another_number_of_threads_in_the_same_process(small):
@@ -68,11 +68,13 @@ def test_another_number_of_threads_in_the_same_process(small):
 
 def test_infeasible():
     """An infeasible program has no values and an infinite bound, with presolve and without."""
-    builder = Builder()
-    x = builder.add_columns([1.0, 0.0], integer=True)
-    row = builder.add_rows(1.0, 1.0, 1)
-    builder.put(row.repeat(2), x, 2.0)
-    program = builder.program()
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var([0, 1], domain=pyo.Binary)
+    model.sum = pyo.Constraint(expr=2 * model.x[0] + 2 * model.x[1] == 1)
+    model.cost = pyo.Objective(expr=model.x[0])
+    program = compile_program(model)
     for presolve in (True, False):
         outcome = run_highs(program, Guard(), presolve=presolve)
         assert outcome.verdict is Verdict.INFEASIBLE
@@ -340,7 +342,7 @@ def test_infeasible_nodes_are_closed_by_rays(recipe):
     """A node without solutions is closed by a dual ray, checked like any other bound."""
     problem = Problem(sphere(5), replicas=2, voters=1)
     program, milp = program_of(problem, recipe)
-    place = {name: j for j, name in enumerate(program.columns)}
+    place = {var.name: j for j, var in enumerate(program.columns)}
     lower = program.lower.copy()
     for site in range(3):
         lower[place[f"x[{site}]"]] = 1  # three replicas where two are asked for
@@ -405,7 +407,7 @@ def test_limits_of_the_proof():
     """Out of time or interrupted: the least bound of the nodes left."""
     problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
     program, milp = program_of(problem, Recipe.CHAIN)
-    value = program.objective(milp.values(solve(problem, "exact").configuration))
+    value = program.objective(milp.values(program, solve(problem, "exact").configuration))
     late = prove_by_branching(program, value, lambda values: True, deadline=0.0)
     assert late.nodes == 0
     assert late.open == 1

@@ -113,7 +113,7 @@ def test_a_value_of_highs_is_not_better_than_the_evaluators(monkeypatch):
     assert plan.objective <= min(progress.incumbent for progress in heard)
 
 
-PARTS = ("role_rows", "nearest_rows", "forwarding_rows", "quorum_rows", "compile_program")
+PARTS = ("add_roles", "add_nearest", "add_forwarding", "add_quorum", "compile_program")
 
 
 def test_every_part_of_the_work_is_reported(monkeypatch):
@@ -277,7 +277,7 @@ def test_a_leader_that_cannot_do_better_is_not_an_error(monkeypatch, proof):
     leaders = []
 
     def gloomy(program, *args, **kwargs):
-        names = {name for name in program.columns if name.startswith("y[")}
+        names = {var.name for var in program.columns if var.name.startswith("y[")}
         leaders.append(names)
         if names == {f"y[{truth.configuration.leader}]"}:
             return real(program, *args, **kwargs)
@@ -382,7 +382,7 @@ def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
     def careless(program, *args, **kwargs):
         outcome = real(program, *args, **kwargs)
         values = outcome.values.copy()
-        values[[j for j, name in enumerate(program.columns) if name.startswith("v[")]] = 0
+        values[[j for j, var in enumerate(program.columns) if var.name.startswith("v[")]] = 0
         return dataclasses.replace(outcome, values=values)
 
     monkeypatch.setattr(search_module, "run_highs", careless)

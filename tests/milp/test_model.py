@@ -61,7 +61,7 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
             and allowed.may_vote[list(configuration.voters)].all()
             and configuration.leader in milp.variables.y
         )
-        x = milp.values(configuration)
+        x = milp.values(program, configuration)
         if broken:
             # a configuration with sites that have no variable loses them on the way
             assert not expressible or program.violation(x) > 1e-9
@@ -75,7 +75,7 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
             rel_tol=1e-12,
             abs_tol=1e-9,
         )
-        back = milp.configuration(x)
+        back = milp.configuration(program, x)
         assert back.leader == configuration.leader
         assert back.replicas == configuration.replicas
         assert set(back.voters) == set(configuration.voters)
@@ -87,7 +87,7 @@ def test_fewer_voters_than_votes_break_a_row(recipe):
     problem = Problem(random_instance(3, sites=4), replicas=(2, 3), voters=2)
     milp = build(program_data(problem), recipe.rows)
     program = milp.program()
-    assert program.violation(milp.values(Configuration.of(0, (0,), (0,)))) > 1e-9
+    assert program.violation(milp.values(program, Configuration.of(0, (0,), (0,)))) > 1e-9
 
 
 @settings(max_examples=examples(60))
@@ -102,7 +102,7 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
     for configuration in configurations(problem):
         if violations(problem, configuration) or objective_value(problem, configuration) > cutoff:
             continue
-        x = milp.values(configuration)
+        x = milp.values(program, configuration)
         assert program.violation(x) < 1e-9
         assert math.isclose(
             program.objective(x),
@@ -148,9 +148,9 @@ def test_a_farther_server_breaks_a_row(rule):
     assert 0 in terms.clients[0].guarded
     milp = build(terms, recipe.rows)
     program = milp.program()
-    x = milp.values(Configuration.of(2, [2], [0, 1, 2]))
+    x = milp.values(program, Configuration.of(2, [2], [0, 1, 2]))
     assert program.violation(x) < 1e-12
-    place = {name: j for j, name in enumerate(program.columns)}
+    place = {var.name: j for j, var in enumerate(program.columns)}
     moved = x.copy()
     if rule is Nearest.CHAIN:
         moved[place["Z[0,0]"]] = 0
@@ -203,7 +203,7 @@ def test_forbidding_cuts_off_supersets_only():
 
     def allowed(leader, replicas):
         chosen = Configuration.of(leader, [leader], replicas)
-        return program.violation(milp.values(chosen)) < 1e-9
+        return program.violation(milp.values(program, chosen)) < 1e-9
 
     assert not allowed(0, [0, 1])
     assert not allowed(0, [0, 1, 4])
