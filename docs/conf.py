@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -171,8 +172,10 @@ def write_list_of_names(app: Sphinx) -> None:
     """Write api/index.rst: the names of ``import placement``, and the packages."""
     del app
     rows = []
-    for name in sorted(set(placement.__all__) - {"__version__"}, key=str.lower):
+    for name in sorted(placement.__all__, key=str.lower):
         thing = getattr(placement, name)
+        if isinstance(thing, ModuleType):  # has a page of its own below
+            continue
         home = getattr(thing, "__module__", None) or "placement.model.operations"
         role = "class" if isinstance(thing, type) else "func" if callable(thing) else "data"
         said = (thing.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
