@@ -220,7 +220,7 @@ def test_survive_is_kept_if_any_order_keeps_it(labels, votes, seed) -> None:
     # what a stage is said to break, it breaks
     guards = common_guards(problem, ends)
     for step in steps:
-        words = [g.broken(step.after.voters, step.after.quorums) for g in guards]
+        words = [guard(step.after.voters, step.after.quorums) for guard in guards]
         assert list(step.broken) == [text for text in words if text]
 
 
