@@ -300,11 +300,8 @@ class MeasuresSearch(ThresholdDriver):
         At its best site and with the closest quorum; shape (leaders, clients that count there).
         """
         demand = focused(self.problem, measure.operations, measure.clients).demand
-        rules, kept, costs = (
-            self.problem.rules,
-            self.clients,
-            mean_costs(demand, demand.site_rtt[:, :, leaders]),
-        )
+        rules, kept = self.problem.rules, self.clients
+        costs = mean_costs(demand, demand.site_rtt[:, :, leaders])
         (rtt,), (hop,), (counts,) = demand.client_rtt, demand.site_rtt, demand.counts
         usable = rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leaders, np.newaxis])
         waits = np.partition(hop[leaders, rules.may_vote], rules.quorum - 1)[:, rules.quorum - 1]

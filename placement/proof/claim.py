@@ -16,6 +16,7 @@ from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_w
 from placement.evaluation.waits.wait_floors import floor_costs, nearest_voters, wait_order
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.proof.costs.multipliers import SharedMultipliers
 from placement.support.checks import FloatArray, IntArray
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
@@ -254,6 +255,11 @@ class Claim:
         if self.varies:
             raise ValueError("certificates of this kind prove questions of one RTT matrix only")
         return np.asarray(self.scenario_rtt[0])
+
+    def moved(self, shared: SharedMultipliers, leader: int) -> FloatArray:
+        """Return multipliers that leaders share, moved to one of them."""
+        fixed = self.near * self.client_rtt[self.clients, leader]
+        return shared.under(leader, self.relay, fixed, self.site_rtt)
 
     def to_leader(self, leaders: int | Sequence[int]) -> FloatArray:
         """RTT from each site to a leader, or to the closest of a group; 0 without any."""

@@ -253,8 +253,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         entry, claim = index(event[1]), self.claim
         if self.leader is None or claim.varies or not 0 <= entry < len(self.shared):
             raise self._flaw(number, f"there are no shared multipliers {entry}")
-        fixed = claim.near * claim.client_rtt[claim.clients, self.leader]
-        return self.shared[entry].under(self.leader, claim.relay, fixed, claim.site_rtt)
+        return claim.moved(self.shared[entry], self.leader)
 
     def _remember(self) -> Betas:
         return self.beta

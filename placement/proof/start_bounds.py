@@ -26,7 +26,13 @@ import numpy as np
 from placement.proof.claim import Claim
 from placement.proof.costs.cheap_pairs import compiled_sums
 from placement.proof.costs.multipliers import SharedMultipliers
-from placement.proof.costs.rounded_costs import BELOW, Whole, whole
+from placement.proof.costs.rounded_costs import (
+    BELOW,
+    Whole,
+    rounded_constant,
+    rounded_price,
+    whole,
+)
 from placement.proof.event_tree import CELLS_PER_STEP, STEPS_OF_A_CALL
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.work import Work
@@ -71,8 +77,7 @@ def _multipliers(
         return None
     kind, given = events[0]
     if kind == "shared" and type(given) is int and 0 <= given < len(shared):
-        fixed = claim.near * claim.client_rtt[claim.clients, leader]
-        return shared[given].under(leader, claim.relay, fixed, claim.site_rtt)
+        return claim.moved(shared[given], leader)
     if kind != "close" or not isinstance(given, list) or len(given) != len(claim.clients):
         return None
     return np.array(array("d", given))  # refuses what is no number
@@ -91,17 +96,15 @@ def _reach(claim: Claim, leaders: IntArray, u: FloatArray) -> BoolArray:
     rho = np.empty((len(leaders), len(rules.may_hold)), dtype=np.int64)
     near, relay = np.ascontiguousarray(grid.near_costs), np.ascontiguousarray(grid.relay)
     reached = np.array([grid.up(claim.needed, claim.bits)] * len(leaders), dtype=object)
-    constant = int(whole(grid.scaled(np.array(claim.constant))))
     for k, leader in enumerate(leaders.tolist()):
         sizes = (*claim.rank.shape, claim.rank.itemsize, leader)
         to_leader = claim.to_leader(leader)[0]
         served = _pair_sums.start_sums(
             sizes, BELOW, claim.rank, multipliers[k], near, relay, to_leader, rho[k]
         )
-        price = np.floor(grid.scaled(claim.price(leader))).astype(np.int64)
-        direct = int(whole(grid.direct * claim.client_rtt[:, leader]).sum())
+        price = rounded_price(claim, leader)
         rho[k] += price
-        reached[k] -= served + int(price[leader]) + direct + constant
+        reached[k] -= served + int(price[leader]) + rounded_constant(claim, leader)
     rows = np.arange(len(leaders))
     free = np.tile(rules.may_hold, (len(leaders), 1))
     free[rows, leaders] = False

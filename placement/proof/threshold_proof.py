@@ -194,10 +194,13 @@ def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatAr
     """Multipliers as whole numbers of 2^-bits; ValueError where they are none."""
     if len(numbers) != clients or abs(index(bits)) > _MOST_BITS:
         raise ValueError("a list of multipliers has the wrong length or grid")
-    whole = np.array(array("q", numbers), dtype=np.int64)  # refuses what is no whole number
-    if (np.abs(whole.astype(np.float64)) >= 1 << 53).any():
+    try:
+        whole = np.array(array("q", numbers)).astype(np.float64)  # refuses what is no whole number
+    except OverflowError:
+        raise ValueError("a multiplier is too large") from None
+    if (np.abs(whole) >= 1 << 53).any():
         raise ValueError("a multiplier is too large")
-    return np.asarray(np.ldexp(whole.astype(np.float64), -index(bits)))
+    return np.asarray(np.ldexp(whole, -index(bits)))
 
 
 def check_clients(certificate: Mapping[str, Any], clients: Sequence[int]) -> None:

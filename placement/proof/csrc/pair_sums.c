@@ -414,7 +414,7 @@ PyDoc_STRVAR(start_sums_doc, "start_sums((clients, sites, width, leader), below,
                              "-> sum of min(u, cost at the leader); totals gets the sum of min(0, cost - u) over the "
                              "clients that have a site before the leader");
 
-/* What list_sums and savings give for the state that holds the leader alone, without a list. */
+/* The sums of list_sums and savings for the state that holds the leader alone, without a list. */
 static PyObject *start_sums(PyObject *self, PyObject *args)
 {
     array a[6] = {{0}};
