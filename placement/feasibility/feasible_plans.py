@@ -541,8 +541,8 @@ def count_places(problem: Problem) -> int:
 def witness_places(problem: Problem) -> Iterator[tuple[int, ...]]:
     """Yield every choice of sites for the witnesses, in site order.
 
-    Without those that leave no site for the leader, or too few for replicas, voters, or a rule
-    about one domain.
+    Some leave no site for the leader, or too few for replicas, voters, or a rule about one domain:
+    they are left out.
     """
     rules = problem.rules
     if rules.may_witness is None:

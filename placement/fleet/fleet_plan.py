@@ -145,7 +145,7 @@ class SharedRows:
     def fitting_sites(
         self, member: FleetMember, room: FloatArray | None = None
     ) -> tuple[BoolArray, BoolArray]:
-        """Return the sites that can hold a replica of one database, and those that can lead it.
+        """Return the sites that can hold a replica of one database, and the sites that can lead.
 
         Parameters
         ----------

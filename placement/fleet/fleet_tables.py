@@ -289,7 +289,7 @@ def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
 
 
 def limits_table(document: Mapping[str, Any], most: int | None = None) -> ValueTable:
-    """Return the shared limits of a plan, those that cost most first; all, or at most some.
+    """Return the shared limits of a plan, the largest cost first; all, or at most some.
 
     The last column says what one more unit of the limit is worth.
     """

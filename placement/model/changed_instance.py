@@ -100,7 +100,7 @@ def at_sites(
     kept
         Site indices.
     names
-        Of the new sites, unique; None: those that they have.
+        Of the new sites, unique; None: their own.
     """
     kept = np.asarray(kept, dtype=np.intp)
     places, prices = instance.site_coordinates, instance.prices

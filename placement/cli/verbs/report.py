@@ -34,8 +34,8 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make one self-contained HTML page from a plan or from results.
 
-    The page has map, charts and tables, and fetches nothing. Plans are those that solve or fleet
-    wrote; results are benchmark results (.jsonl), or the JSON of compare.
+    The page has map, charts and tables, and fetches nothing. A plan is a file of solve or
+    fleet; results are benchmark results (.jsonl), or the JSON of compare.
     """
     from placement.cli.output import print_json
     from placement.cli.problem_options import present_configuration
