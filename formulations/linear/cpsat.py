@@ -21,7 +21,6 @@ from formulations.solvers.cpsat import new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import SolverError
 from placement.evaluation.objective import score_of
-from placement.evaluation.waits.wait_rows import no_rows
 from placement.methods.options import Options, Setting
 from placement.methods.registry import Method
 from placement.model.configuration import Configuration
@@ -178,16 +177,12 @@ def _scale(parts: list[Expression], most: float) -> float:
     return float(10.0 ** math.floor(math.log10(wanted)))
 
 
-def _refuses(problem: Problem) -> str | None:
-    return beyond_rows(problem) or no_rows(problem)
-
-
 METHOD = Method(
     name="cp-sat",
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
-    refuses=_refuses,
+    refuses=beyond_rows,
     objectives=(
         "mean",
         "measures",

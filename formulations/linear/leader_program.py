@@ -70,7 +70,13 @@ import numpy as np
 
 from formulations.solvers.linear_program import Builder, LinearProgram
 from placement.evaluation.score import closest_first
-from placement.evaluation.waits.wait_rows import LeaderWait, RoleRow, leader_waits, least_wait
+from placement.evaluation.waits.wait_rows import (
+    LeaderWait,
+    RoleRow,
+    leader_waits,
+    least_wait,
+    no_rows,
+)
 from placement.measures.question import MeasureQuestion
 from placement.measures.rows import Row
 from placement.measures.scenarios import Function, beyond_thresholds, functions
@@ -84,10 +90,10 @@ _MARGIN = 1e-9
 
 
 def beyond_rows(problem: Problem) -> str | None:
-    """Return why no program of rows answers a question of measures, or None."""
+    """Return why no program of rows answers a question, or None."""
     asked = problem.objective
     if not isinstance(asked, MeasureQuestion):
-        return None
+        return no_rows(problem)
     for measure in asked.measures:
         if measure.kind.of_distributions:
             return f"{measure} is no linear row: use 'exact' or 'exhaustive'"

@@ -37,7 +37,6 @@ from formulations.milp.find_start import Start, find_start
 from formulations.milp.program_data import ProgramData, leader_bounds, program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
-from placement.evaluation.waits.wait_rows import no_rows
 from placement.methods.options import Options, Setting
 from placement.methods.registry import Method, available, load_method
 from placement.methods.registry import run as run_method
@@ -262,16 +261,12 @@ def _ask(name: str, search: CuttingRounds) -> Plan | None:
         return None
 
 
-def _refuses(problem: Problem) -> str | None:
-    return beyond_rows(problem) or no_rows(problem)
-
-
 METHOD = Method(
     name="milp",
     call=solve,
     summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
-    refuses=_refuses,
+    refuses=beyond_rows,
     objectives=(
         "mean",
         "measures",
