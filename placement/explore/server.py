@@ -44,9 +44,14 @@ HEADERS: Mapping[str, str] = {
 
 _LONGEST_LANE = 64
 _PATIENCE = 5.0
-"""Seconds that a connection may take to send the head of its request."""
+"""Seconds for the head of a request, and for each part of its body and of the answer."""
 _MOST_WAITING = 64
 """Most connections without a request."""
+
+
+def in_address(host: str) -> str:
+    """Return an IP address as it stands in the address of a page."""
+    return f"[{host}]" if ":" in host else host
 
 
 def host_names(host: str, port: int) -> frozenset[str]:
@@ -58,7 +63,7 @@ def host_names(host: str, port: int) -> frozenset[str]:
     if ipaddress.ip_address(host).is_loopback:
         names = {"127.0.0.1", "localhost", "[::1]"}
     else:
-        names = {f"[{host}]" if ":" in host else host, socket.gethostname(), socket.getfqdn()}
+        names = {in_address(host), socket.gethostname(), socket.getfqdn()}
     known = {f"{name}:{port}" for name in names}
     return frozenset(known | names if port == 80 else known)
 
@@ -122,6 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers or refuses one request; the connection then ends."""
 
     server: ExplorerServer
+    timeout = _PATIENCE  # of one read or write; http.server then closes the connection
     disable_nagle_algorithm = True  # an event is sent at once
 
     def parse_request(self) -> bool:

@@ -59,15 +59,14 @@ def run(args: argparse.Namespace) -> int:
 
 def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> None:
     """Serve on a socket until Ctrl-C, and print the address first."""
-    from placement.explore.server import ExplorerServer
+    from placement.explore.server import ExplorerServer, in_address
     from placement.explore.worker import Worker
 
     host, port = listening.getsockname()[:2]
     worker = Worker(explorer)
     try:
         server = ExplorerServer(listening, worker)
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{port}/{server.token}/"
+        address = f"http://{in_address(host)}:{port}/{server.token}/"
         print(f"{address}\nCtrl-C ends the server.", flush=True)
         if not ipaddress.ip_address(host).is_loopback:
             print(

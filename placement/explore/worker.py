@@ -54,8 +54,7 @@ class Worker:
         self._most = most
         self._context = multiprocessing.get_context("spawn")
         self._cancelled = self._context.Value("q", 0, lock=False)  # number of the last such job
-        self._turn = threading.Lock()  # of the thread whose job runs
-        self._lock = threading.Lock()  # of what is below
+        self._turn = threading.Condition()  # for what is below; told when a turn may have come
         self._number = self._running = 0
         self._lanes: dict[str, int] = {}
         self._waiting: set[int] = set()
@@ -98,7 +97,7 @@ class Worker:
         LimitError
             When too many jobs wait.
         """
-        with self._lock:
+        with self._turn:
             if len(self._waiting) >= self._most:
                 raise LimitError("too many questions wait; ask again later")
             self._number = number = self._number + 1
@@ -106,32 +105,37 @@ class Worker:
             self._waiting.add(number)
         self.cancel(before)
         with self._turn:
-            with self._lock:
-                runs = number in self._waiting
-                self._waiting.discard(number)
+            while number in self._waiting and (self._running or number != min(self._waiting)):
+                self._turn.wait(0.25)
+                if left():
+                    self._waiting.discard(number)
+            runs = number in self._waiting
+            self._waiting.discard(number)
+            if runs:
+                self._running, self._asked = number, 0.0
+        try:
+            if runs:
+                self._run(number, kind, value, tell, left)
+            else:
+                tell(("cancelled", {}))
+        finally:
+            with self._turn:
                 if runs:
-                    self._running, self._asked = number, 0.0
-            try:
-                if runs:
-                    self._run(number, kind, value, tell, left)
-                else:
-                    tell(("cancelled", {}))
-            finally:
-                with self._lock:
                     self._running = 0
-                    if self._lanes.get(lane) == number:
-                        del self._lanes[lane]
+                if self._lanes.get(lane) == number:
+                    del self._lanes[lane]
+                self._turn.notify_all()
 
     def _run(
         self, number: int, kind: str, value: object, tell: Callable[[Event], None],
         left: Callable[[], bool],
     ) -> None:  # fmt: skip
         """Run a job whose turn it is."""
-        if self._pipe.closed or not self._process.is_alive():
-            self._start()
         end = time.monotonic() + self.explorer.time_limit + _OVERTIME
         ended = False
         try:
+            if self._pipe.closed or not self._process.is_alive():
+                self._start()
             self._pipe.send((number, kind, value))
             while True:
                 if self._pipe.poll(0.25):
@@ -155,8 +159,9 @@ class Worker:
 
     def cancel(self, number: int) -> None:
         """Interrupt a job that waits or runs."""
-        with self._lock:
+        with self._turn:
             self._waiting.discard(number)
+            self._turn.notify_all()
             if number != self._running or self._asked:
                 return
             self._cancelled.value = number
@@ -167,7 +172,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        with self._lock:  # a process that another thread waits for seems to be alive
+        with self._turn:  # a process that another thread waits for seems to be alive
             with contextlib.suppress(OSError):
                 self._pipe.close()
             self._process.kill()

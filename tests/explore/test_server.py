@@ -383,6 +383,7 @@ def test_a_job_can_be_cancelled_when_its_process_has_ended() -> None:
         os.waitpid(worker.pid, 0)  # as if another thread had waited for it: it seems to be alive
         worker._running = 1
         worker.cancel(1)
+        worker._running = 0  # its turn is over
         told: list[Any] = []
         long = {"question": {"replicas": 9, "voters": 5, "minimise": "p99", "spread": 0.5}}
         worker.run("a", "plan", long, told.append, lambda: False)
@@ -483,6 +484,42 @@ def test_a_client_that_leaves_while_it_sends_is_no_error(
     assert world.plan(**QUESTION)["status"] == "optimal"  # the server has dealt with them by then
     assert caplog.records == []
     assert capfd.readouterr().err == ""
+
+
+def test_a_body_that_never_ends_does_not_keep_its_thread(world: Served, monkeypatch: Any) -> None:
+    monkeypatch.setattr("placement.explore.server._Handler.timeout", 0.2)
+    head = "".join(f"{name}: {value}\r\n" for name, value in world.headers().items())
+    head = f"POST /{TOKEN}/ask/plan HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\n{{"
+    with socket.create_connection(("127.0.0.1", world.port), timeout=30) as client:
+        client.sendall(head.encode())
+        assert client.recv(1) == b""
+
+
+def test_jobs_whose_clients_left_leave_their_places(world: Served, monkeypatch: Any) -> None:
+    """They are not run, and the others run in their order."""
+    monkeypatch.setattr(Worker, "_start", lambda self: None)
+    worker, free = Worker(world.explorer, most=3), threading.Event()
+    ran: list[str] = []
+    told: list[object] = []
+
+    def run(number: int, kind: str, *_: object) -> None:
+        ran.append(kind)
+        assert free.wait(30)
+
+    monkeypatch.setattr(worker, "_run", run)
+    threads = []
+    for kind in ("first", "left", "second", "third"):
+        asked = (kind, kind, None, told.append, lambda kind=kind: kind == "left")
+        threads.append(threading.Thread(target=worker.run, args=asked))
+        threads[-1].start()
+        if kind == "left":
+            threads[-1].join(30)  # while the first one runs
+        time.sleep(0.1)  # so that the next one asks later
+    free.set()
+    for thread in threads:
+        thread.join(30)
+    assert ran == ["first", "second", "third"]
+    assert told == [("cancelled", {})]
 
 
 def test_what_is_no_json_is_refused(world: Served) -> None:
