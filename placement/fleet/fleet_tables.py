@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -302,8 +302,10 @@ def limits_table(document: Mapping[str, Any], most: int | None = None) -> ValueT
         full = 100 * load / limit if limit > 0 else math.nan
         rows.append((str(one["name"]), today, load, limit, full, price))
     rows.sort(key=lambda row: (-row[5] * row[3], -row[4] if row[4] == row[4] else 0.0))
-    columns = [ValueColumn(name, 1) for name in ("load today", "load", "at most")]
-    columns += [ValueColumn("full", 1, unit="%"), ValueColumn("one more, ms·ops", 4)]
+    places = _decimals((cell for row in rows for cell in row[1:4]), 1)
+    columns = [ValueColumn(name, places) for name in ("load today", "load", "at most")]
+    columns.append(ValueColumn("full", 1, unit="%"))
+    columns.append(ValueColumn("one more, ms·ops", _decimals((row[5] for row in rows), 4)))
     known = 0 if any(row[1] == row[1] for row in rows) else 1  # the loads of today
     return ValueTable(
         "Limits that cost most",
@@ -312,16 +314,26 @@ def limits_table(document: Mapping[str, Any], most: int | None = None) -> ValueT
     )
 
 
+def _decimals(numbers: Iterable[float], least: int) -> int:
+    """Return the decimals that show three digits of the smallest number above 0."""
+    smallest = min((x for x in numbers if 0 < x < math.inf), default=1.0)
+    return max(least, 2 - math.floor(math.log10(smallest)))
+
+
 def payers_table(document: Mapping[str, Any], most: int) -> ValueTable:
     """Return the databases of a plan that pay most for sharing."""
-    paying = [one for one in document["plans"] if one["paid"] > _ROUNDING * document["value"]]
-    paid = sum(one["paid"] for one in document["plans"])
-    paying.sort(key=lambda one: -one["paid"])
+    plans, least = document.get("plans", ()), _ROUNDING * document["value"]
+
+    def paid(one: Mapping[str, Any]) -> float:
+        return float(one.get("paid") or 0.0)
+
+    total = sum(map(paid, plans))
+    paying = sorted((one for one in plans if paid(one) > least), key=paid, reverse=True)
     columns = [ValueColumn("database"), ValueColumn("copies", 0)]
     columns += [ValueColumn("share of it", 1, unit="%"), ValueColumn("mean ms", 2)]
     columns += [ValueColumn("alone ms", 2), *map(ValueColumn, ("leader", "replicas"))]
     rows = (
-        (one["database"], one["copies"], 100 * one["paid"] / paid, one["mean_ms"], one["alone_ms"],
+        (one["database"], one["copies"], 100 * paid(one) / total, one["mean_ms"], one["alone_ms"],
          str(one["leader"]), ", ".join(map(str, one["replicas"])))
         for one in paying[:most]
     )  # fmt: skip
