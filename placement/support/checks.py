@@ -320,8 +320,6 @@ def nonnegative(
         With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
         than `maximum`.
     """
-    from placement.support.checks import is_frame, values_by_name
-
     if is_frame(values):
         values = values_by_name(values, field, axes)
     array = numbers_of(values, field)

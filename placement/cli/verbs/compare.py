@@ -164,7 +164,10 @@ def _add_protocols(verbs: Subparsers) -> None:
 
 
 def _run_protocols(args: argparse.Namespace) -> int:
-    """Solve under several commit protocols, each on its best sites and on those of the first."""
+    """Solve one question under several commit protocols.
+
+    Each is solved on its own best sites, and scored on the best sites of the first.
+    """
     from placement.analysis.compare_methods import compare_protocols
 
     check_table_targets(args)
