@@ -188,10 +188,8 @@ def _measured(name: str, options: argparse.Namespace) -> Iterator[Row]:
     """
     system, table = SYSTEMS[name], STUDY.file_in(options.results)
     about = read_json(table.with_suffix(".json")).get(name, {})
-    kept = [row for row in options.kept.values() if row["system"] == name]
-    if kept and about.get("version") != system.version():
-        save_rows(table, [row for row in read_rows(table) if row["system"] != name])
-        kept = []
+    stale = about.get("version") != system.version()
+    kept = [row for row in options.kept.values() if row["system"] == name and not stale]
     there = Counter((row["part"], row["layout"]) for row in kept)
     every = [one for one in layouts(system.servers) if options.layout in one.name]
     whole = len(CLIENTS) * sum(row.system == name for row in system_rows())
@@ -199,6 +197,9 @@ def _measured(name: str, options: argparse.Namespace) -> Iterator[Row]:
     rest = not options.layout and not {"staleness", "loss"} & {row["part"] for row in kept}
     if todo or rest:
         with running(system) as bench:
+            rows = read_rows(table)
+            if stale and rows:  # once there is a bench to measure the new version
+                save_rows(table, [row for row in rows if row["system"] != name])
             for layout in todo:
                 yield from bench.measured(layout, options.count)
             if rest:

@@ -39,7 +39,7 @@ from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3 import by_demand, concentrated, gains, kept, summary_11
 from benchmarks.tail import STUDY
 from placement import Problem, load
-from placement.errors import InputError
+from placement.errors import InputError, UnsupportedError
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.report.result_file import contradictions, read_results
@@ -233,9 +233,18 @@ def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(
     monkeypatch.setattr(study, "running", Mock(side_effect=[nullcontext(bench)]))
     assert run() == 0  # nothing is left to measure: no server starts
     version = "2"  # its name is not given to the rows of the older one
+    monkeypatch.setattr(study, "running", Mock(side_effect=UnsupportedError("no network")))
+    assert run("--layout", every[0]) == 1
+    assert len(kept()) == len(every) + 3  # until there is something to measure it with
+    monkeypatch.setattr(study, "running", lambda _: nullcontext(bench))
     assert run("--layout", every[0]) == 0
     assert kept() == every[:3]
     assert read_measured(tmp_path)["redis"]["version"] == "2"
+    version = "3"
+    begun[:] = ["a", "b"]  # stops in the first layout
+    assert run("--again") == INTERRUPTED
+    assert len(kept()) == 1
+    assert read_measured(tmp_path)["redis"]["version"] == "3"
 
 
 @pytest.mark.parametrize("name", ["redis", "postgresql", "rabbitmq"])
