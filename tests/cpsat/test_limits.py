@@ -5,6 +5,7 @@ import itertools
 import math
 import threading
 import time
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
@@ -16,6 +17,7 @@ from ortools.sat.python import cp_model
 import placement
 from formulations import minimal_conflict as explain
 from formulations.linear import cpsat as method
+from formulations.linear.leader_program import Expression
 from formulations.solvers import cpsat as search
 from formulations.solvers.statuses import Verdict
 from placement import (
@@ -588,6 +590,24 @@ def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
     plan = placement.solve(problem, method="exhaustive")
     assert plan.status is Status.INFEASIBLE
     assert plan.reasons
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e9), min_size=2, max_size=20),
+    st.floats(1, 1e9),
+    st.sampled_from([1.0, 1e-20, 1e40]),
+)
+def test_whole_numbers_stay_below_the_limit_and_keep_the_stated_error(costs, most, factor):
+    given_costs = [cost * factor for cost in costs]
+    part = Expression(given_costs[0], dict(enumerate(given_costs[1:])))
+    scale = method._scale([part], most * factor)
+    whole = [math.floor(one * scale) for one in given_costs]
+    assert sum(map(abs, whole)) <= 2**53 + len(whole)  # those below 0 are rounded away from it
+    size = sum(map(abs, given_costs))
+    lost = sum(
+        abs(Fraction(one) - n / Fraction(scale)) for one, n in zip(given_costs, whole, strict=True)
+    )
+    assert lost <= 1e-10 * max(size, most * factor)
 
 
 def test_a_program_that_lacks_rows_may_claim_less_than_the_plan_that_it_finds():
