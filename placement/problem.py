@@ -29,7 +29,7 @@ from placement.model.constraints import (
     voters_of_all,
 )
 from placement.model.demand import Demand, aggregate, decay_weights
-from placement.model.instance import Instance
+from placement.model.instance import Instance, instance_facts
 from placement.model.operations import Operation
 from placement.model.protocols import Protocol, operations_under
 from placement.support.checks import (
@@ -427,7 +427,6 @@ class Problem:
 
     def _repr_html_(self) -> str:
         """Return a small table, which notebooks show."""
-        from placement.model.instance import instance_facts
         from placement.report.notebook import facts_table
 
         asked = [("Question", describe(self)), *instance_facts(self.instance)]

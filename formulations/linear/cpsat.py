@@ -1,8 +1,8 @@
 """Method ``cp-sat``: the programs of the leaders in whole numbers, by CP-SAT.
 
 Every variable is a literal. Rows of small whole numbers become clauses where they are such, else
-linear constraints. An expression Σ a y <= B becomes Σ ⌊a·s⌋ y <= ⌊B·s⌋: with y >= 0 no plan is cut
-off, and what is minimised is at most its value. The scale s is so fine that rounding takes less
+linear constraints. An expression Σ a y <= B becomes Σ ⌊a·s⌋ y <= ⌊B·s⌋ + 1: with y >= 0 no plan is
+cut off, and what is minimised is at most its value. The scale s is so fine that rounding takes less
 than a relative 1e-10; a plan that passes a limit by less is evaluated, and left out.
 
 A solver that denies a plan that is known, or states another value than the evaluator, is an error.
@@ -133,8 +133,7 @@ def _model(
         if low == high:
             model.add(total == round(low))
             continue
-        if low > -math.inf:
-            model.add(total >= round(low))
+        model.add(total >= round(low))
         if high < math.inf:
             model.add(total <= round(high))
 

@@ -23,7 +23,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,9 +37,6 @@ from placement.model.site_families import SiteSubset, subsets
 from placement.problem import Problem
 from placement.support.checks import BoolArray
 from placement.support.entry_points import Group
-
-if TYPE_CHECKING:
-    from placement.problem import Problem
 
 
 def complete_configuration(
@@ -594,8 +591,6 @@ def named_question(problem: Problem, places: tuple[int, ...]) -> Problem | None:
     -----
     O(C·S + S²).
     """
-    from placement.problem import Problem
-
     rules, given = problem.rules, problem.instance
     at = np.zeros(len(given.sites), dtype=bool)
     at[list(places)] = True

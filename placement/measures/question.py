@@ -43,7 +43,11 @@ from placement.support.checks import (
     number,
 )
 from placement.support.status import Status
-from placement.tail.rtt_distributions import Distributions
+from placement.tail.rtt_distributions import (
+    Distributions,
+    distributions_document,
+    distributions_from,
+)
 from placement.text.text_tables import ValueColumn, ValueTable
 
 if TYPE_CHECKING:
@@ -345,8 +349,6 @@ class MeasureQuestion(MeasureData):
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the texts of the measures, the distributions and the outages."""
-        from placement.tail.rtt_distributions import distributions_document
-
         document: dict[str, object] = {
             "minimise": str(self.aim),
             "keep": list(map(str, self.keep)),
@@ -366,8 +368,6 @@ class MeasureQuestion(MeasureData):
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> MeasureQuestion:
         """Return the question that :meth:`document` wrote."""
-        from placement.tail.rtt_distributions import distributions_from
-
         tables = document.tables("distributions") if document.has("distributions") else ()
         if len(tables) > 1 and len(tables) != len(instance.intervals):
             raise document.refuse("distributions", "another number of intervals", "one or each")

@@ -16,7 +16,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Clause, Operation, Origin, Wait
 from placement.support.checks import BoolArray, FloatArray, IntArray, number
-
-if TYPE_CHECKING:
-    from placement.model.instance import Instance
 
 # Waits of all operations of an instance, weighted with the demand: what Eq. 1 adds for them
 

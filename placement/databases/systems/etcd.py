@@ -48,7 +48,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             if not table.text("name", ""):
                 where = ", ".join(table.names("peerURLs", ())) or table.place
                 role, end = "member", ", yet it counts for the quorum"
-                role, end, how = ("learner", "", "warning") if learner else (role, end, "error")
+                role, end, how = ("learner", "", "warning") if learner else (role, end, "")
                 findings.add("member-not-started", how, role=role, where=where, end=end)
             if (member := _member(table, learner, request)) is not None:
                 members.append(member)

@@ -206,7 +206,7 @@ def _placement(
             found.ranks[site] = min(rank, found.ranks.get(site, rank))
     for wrong, words in strange.items():
         if words:
-            how, places = "error" if wrong else "warning", "; ".join(words)
+            how, places = "" if wrong else "warning", "; ".join(words)
             findings.add("zone-not-in-table", how, option=option, places=places)
     if not 1 <= found.total <= 1000:
         raise document.refuse("num_replicas", "out of range", "1 or more")

@@ -54,7 +54,7 @@ from placement.support.checks import (
 
 _MASK = (1 << 64) - 1
 
-ROUND_S, _GOSSIP_S = 10.0, 2.0
+_ROUND_S, _GOSSIP_S = 10.0, 2.0
 """Seconds of a round, and from its end until its summary is complete."""
 
 
@@ -226,18 +226,17 @@ class VoteCluster:
 
     def advance(self, now: float) -> None:
         """Carry out the events due by second `now`: close rounds, complete and serve summaries."""
-        length = ROUND_S
-        while now >= (self._round + 1) * length - 1e-9:
+        while now >= (self._round + 1) * _ROUND_S - 1e-9:
             self._pending[self._round] = self._close()
             self._ballots = []
             self._round += 1
-        while now >= (self._completed + 1) * length + _GOSSIP_S - 1e-9:
+        while now >= (self._completed + 1) * _ROUND_S + _GOSSIP_S - 1e-9:
             found = self._pending.get(self._completed)
             if found is not None:
                 self.complete, self.votes_of_complete = found
                 self.created += self.copies.create(found[0])
             self._completed += 1
-        while now >= (self._served + 2) * length - 1e-9:
+        while now >= (self._served + 2) * _ROUND_S - 1e-9:
             found = self._pending.pop(self._served, None)
             if found is not None:
                 self.copies.judge(found[0])
@@ -360,8 +359,8 @@ def simulate(
     )
     instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
     instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
-    words, expected = "a tick spans more than a round", f"at most {ROUND_S} s"
-    require(workload.tick <= ROUND_S, "tick", words, workload.tick, expected)
+    words, expected = "a tick spans more than a round", f"at most {_ROUND_S} s"
+    require(workload.tick <= _ROUND_S, "tick", words, workload.tick, expected)
     run = _ReplicationRun(world, settings, workload.write_keys)
     for tick in requests(world, workload, seed):
         run.step(tick)

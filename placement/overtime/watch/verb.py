@@ -33,7 +33,6 @@ _LARGEST = sys.float_info.max
 """Largest horizon and price: a weighing of the two, in which no finite number is too large."""
 
 DEFAULT_HORIZON = 8.0
-DEFAULT_DECAY = 2.0
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -97,7 +96,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
     parser.needs(poll="follow")
-    parser.set_defaults(decay=DEFAULT_DECAY)  # all verbs share the option itself
+    parser.set_defaults(decay=2.0)  # as the help says; all verbs share the option itself
 
 
 def run(args: argparse.Namespace) -> int:
