@@ -496,7 +496,7 @@ def test_a_body_that_never_ends_does_not_keep_its_thread(world: Served, monkeypa
 
 
 def test_jobs_whose_clients_left_leave_their_places(world: Served, monkeypatch: Any) -> None:
-    """They are not run, and the others run in their order."""
+    """Only the others run, in their order."""
     monkeypatch.setattr(Worker, "_start", lambda self: None)
     worker, free = Worker(world.explorer, most=3), threading.Event()
     ran: list[str] = []

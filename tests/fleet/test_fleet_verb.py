@@ -19,7 +19,13 @@ from placement import Problem
 from placement.errors import CertificateError, InputError
 from placement.fleet import FleetMember, FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
 from placement.fleet.fleet_plan import PricedQuestion
-from placement.fleet.fleet_tables import fleet_document, no_plan_document, read_fleet_document
+from placement.fleet.fleet_tables import (
+    fleet_document,
+    limits_table,
+    no_plan_document,
+    payers_table,
+    read_fleet_document,
+)
 from placement.io import save_instance
 from placement.io.fleet_plan_file import check_fleet_file, read_fleet_file, with_question
 from placement.proof.fleet_proof import prove_fleet
@@ -558,3 +564,11 @@ def test_an_oversize_database_is_named_and_proven(tmp_path: Path) -> None:
     assert found.oversize == ("a", "b")
     written(found, tmp_path / "plan.json")
     assert check_fleet_file(tmp_path / "plan.json").unplaced == ("a", "b")
+
+
+def test_tables_of_a_fleet_take_rows_without_payments_and_show_small_numbers() -> None:
+    for document in ({"value": 1.0}, {"value": 1.0, "plans": [{"database": "a"}, {"paid": None}]}):
+        assert payers_table(document, 5).rows == ()
+    limits = [{"name": "x", "load": 0.04, "limit": 20.0, "price": 3e-5}]
+    columns = limits_table({"limits": limits}).columns
+    assert [column.decimals for column in columns] == [None, 4, 4, 1, 7]
