@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 34836,
     "heuristics": 5875,
     "benchmarks": 12995,
-    "tests": 50239,
+    "tests": 50253,
 }
 
 ROOMS = {
