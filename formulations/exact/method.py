@@ -13,7 +13,6 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from formulations.exact.kernel import (
     seconds_until,
 )
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
-from formulations.exact.warm_start import differ_in_size_only, take_shared
+from formulations.exact.warm_start import WarmStart, differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, load_method, run
@@ -36,7 +35,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.enumeration_check import certified_or_named
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray
 from placement.support.status import Termination
 
 if TYPE_CHECKING:
@@ -206,18 +205,10 @@ def _run_search(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _WarmStart:
-    """Multipliers of a search, for one of the same clients; any numbers give valid bounds."""
-
-    clients: IntArray
-    multipliers: Mapping[int, FloatArray]
-
-
 def _multipliers(
     warm_start: object | None, core: ReducedProblem
 ) -> Mapping[int, FloatArray] | None:
-    if not isinstance(warm_start, _WarmStart):
+    if not isinstance(warm_start, WarmStart):
         return None
     same = warm_start.clients is core.active or np.array_equal(warm_start.clients, core.active)
     return warm_start.multipliers if same else None
@@ -247,7 +238,7 @@ def _plan(problem: Problem, core: ReducedProblem, options: Options, result: Resu
         termination=result.termination,
         stats=_stats(result.counters),
         certificate=document,
-        warm_start=_WarmStart(core.active, result.multipliers),
+        warm_start=WarmStart(core.active, result.multipliers),
     )
 
 

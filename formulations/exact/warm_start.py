@@ -17,7 +17,7 @@ import numpy as np
 from formulations.exact.kernel import Kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.model.constraints import GroupRule
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 _BITS = 16
 """Bits of the largest multiplier that are kept, as in C: certificates stay short, bounds good."""
@@ -79,6 +79,14 @@ def take_shared(core: ReducedProblem, other: ReducedProblem) -> None:
     for name in _SHARED:
         if name in other.__dict__:
             core.__dict__[name] = other.__dict__[name]
+
+
+@dataclass(frozen=True, eq=False)
+class WarmStart:
+    """Multipliers of a search, for one of the same clients; any numbers give valid bounds."""
+
+    clients: IntArray
+    multipliers: Mapping[int, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)

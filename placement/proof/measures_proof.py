@@ -5,8 +5,8 @@
 "proofs"       [{"leader": ℓ, "events": […]}, …]: at most one for each leader, or one with a
                "successor" for each site that may take over when its own is lost; with a "deadline"
                in bins where it is about a later one than the claim
-"floors"       [[site, bits, u], …], where measures are taken after losses: multipliers that rule
-               out sites as leaders, as successors, or both
+"floors"       [[site, bits, u], …]: multipliers that rule out sites as leaders, or, where measures
+               are taken after losses, as successors, or as both
 =============  ====================================================================================
 
 The scenarios are the rows of the question (:mod:`placement.measures.scenarios`): those of its
@@ -26,7 +26,7 @@ for every configuration of a state says that none is better than T within the li
 that it misses has its normal value. After a loss that takes ℓ another voter leads, one of a group
 Γ: the costs of the row are the least of Γ, and so is the rest. Γ are all sites that may vote and
 are not ruled out, or the "successor" of a proof, who then holds a vote. A site is ruled out as a
-leader where the row of the mean, with no site but its own fixed, reaches its threshold, and as a
+leader where the row of a mean, with no site but its own fixed, reaches its threshold, and as a
 successor where it reaches that of the losses: with fewer sites no bound falls. Where the measure is
 that of the losses, and each plan loses a replica while its leader stays, there is one replica less.
 Where clients move, no successor is ruled out: clients may come closer to the remaining sites.
@@ -892,8 +892,8 @@ def _ruled_out(
             raise CertificateError(f"no site {site}")
         rows = claim.thresholds(site)
         lost = {measure for row, _, measure in rows if row.lost is not None}
-        if len(lost) != 1 or claim.shares is not None:
-            raise CertificateError("sites are ruled out where one measure is taken after losses")
+        if len(lost) > 1 or claim.shares is not None:
+            raise CertificateError("sites are ruled out where one measure at most is after losses")
         stay = all(row.orders is None for row, _, _ in rows)
         hit = stay and _always_hit(claim.rules, site, [row for row, _, _ in rows])
         u = read_multipliers(numbers, bits, len(claim.clients))
@@ -902,7 +902,7 @@ def _ruled_out(
             if (
                 row.lost is None
                 and row.deadline is None
-                and _floor_reaches(claim, site, row, threshold, u, most, work)
+                and _floor_reaches(claim, site, row, threshold, u, most, work, lost=bool(lost))
             ):
                 leaders.add(site)
                 if measure in lost and stay:
@@ -933,17 +933,30 @@ def _floor_reaches(
     u: FloatArray,
     most: int,
     work: Work,
+    *,
+    lost: bool,
 ) -> bool:
-    """Return whether a row reaches its threshold with any of `most` sites, one of which leads."""
+    """Return whether a row reaches its threshold with any of `most` sites, one of which leads.
+
+    `lost`: whether the sites may be what a loss leaves, where the rest are voters that are lost.
+    """
     rules, table = claim.rules, _RowTable(claim, site, row, threshold)
     if table.threshold is None or row.prices is not None or row.votes is not None:
         return False
     if not table.costs.fits(u, NO_BETAS):
         return False
     work.take(len(rules.may_hold) * (len(claim.clients) // CELLS_PER_STEP + 1) + 1000)
-    free = [int(s) for s in np.nonzero(rules.may_hold)[0] if s != site]
-    closed = frozenset(int(s) for s in np.nonzero(~rules.may_hold)[0]) - {site}
-    state = State(frozenset((site,)), closed)
+    held, may_hold = {site}, set(np.nonzero(rules.may_hold)[0].tolist())
+    if not lost:
+        held.update(np.nonzero(rules.must_hold)[0].tolist())
+    free = sorted(may_hold - held)
+    fixed, rho = table.costs.evaluation(held, free, u, NO_BETAS)
+    if not lost:  # the wait is that for the votes of the replicas that are added
+        waits = None if row.waits is None else np.array(table.waits)
+        of_leader = SiteChoice(rules, site, waits)
+        ordered = SortedSites(held, of_leader.open_sites(held, free), rho)
+        radii: list[int] = of_leader.radii.astype(np.int64).tolist()
+        return not of_leader.open_radii(table.threshold - fixed, ordered, radii)
     # Survivors alone may break a minimum, but they cost no less than all replicas, which obey it.
     any_set = dataclasses.replace(
         rules,
@@ -954,10 +967,11 @@ def _floor_reaches(
         must_vote=np.zeros(len(rules.may_hold), dtype=bool),
         groups=rules.of("replicas"),
     )
+    closed = frozenset(range(len(rules.may_hold))) - may_hold - held
+    state = State(frozenset(held), closed)
     rest = table.rest(state, rules.replicas_max)  # all voters have room, lost ones too
     if rest is None:
         return True
-    fixed, rho = table.costs.evaluation(state.inside, free, u, NO_BETAS)
     needed = table.threshold - fixed + table.costs.constant - rest
     choice = SiteChoice(any_set, None, None)
-    return not choice.open_radii(needed, SortedSites(state.inside, free, rho), [0])
+    return not choice.open_radii(needed, SortedSites(held, free, rho), [0])
