@@ -892,21 +892,21 @@ def _ruled_out(
             raise CertificateError(f"no site {site}")
         rows = claim.thresholds(site)
         lost = {measure for row, _, measure in rows if row.lost is not None}
-        if len(lost) > 1 or claim.shares is not None:
-            raise CertificateError("sites are ruled out where one measure at most is after losses")
+        if claim.shares is not None:
+            raise CertificateError("no site is ruled out where a sum over outages is minimised")
         stay = all(row.orders is None for row, _, _ in rows)
         hit = stay and _always_hit(claim.rules, site, [row for row, _, _ in rows])
         u = read_multipliers(numbers, bits, len(claim.clients))
         for row, threshold, measure in rows:
-            most = max(1, claim.rules.replicas_max - int(hit and measure in lost))
-            if (
-                row.lost is None
-                and row.deadline is None
-                and _floor_reaches(claim, site, row, threshold, u, most, work, lost=bool(lost))
-            ):
+            if row.lost is not None or row.deadline is not None:
+                continue
+            least = max(1, claim.rules.replicas_max - int(hit and measure in lost))
+            if len(lost) == 1 and _floor_reaches(claim, site, row, threshold, u, work, least):
                 leaders.add(site)
                 if measure in lost and stay:
                     successors.add(site)
+            elif site not in leaders and _floor_reaches(claim, site, row, threshold, u, work):
+                leaders.add(site)
     return leaders, successors
 
 
@@ -931,14 +931,12 @@ def _floor_reaches(
     row: Row,
     threshold: float | None,
     u: FloatArray,
-    most: int,
     work: Work,
-    *,
-    lost: bool,
+    left: int | None = None,
 ) -> bool:
-    """Return whether a row reaches its threshold with any of `most` sites, one of which leads.
+    """Return whether a row reaches its threshold with any replicas of a leader.
 
-    `lost`: whether the sites may be what a loss leaves, where the rest are voters that are lost.
+    `left`: most replicas that a loss leaves, one of which leads then; None: nothing is lost.
     """
     rules, table = claim.rules, _RowTable(claim, site, row, threshold)
     if table.threshold is None or row.prices is not None or row.votes is not None:
@@ -947,11 +945,11 @@ def _floor_reaches(
         return False
     work.take(len(rules.may_hold) * (len(claim.clients) // CELLS_PER_STEP + 1) + 1000)
     held, may_hold = {site}, set(np.nonzero(rules.may_hold)[0].tolist())
-    if not lost:
+    if left is None:
         held.update(np.nonzero(rules.must_hold)[0].tolist())
     free = sorted(may_hold - held)
     fixed, rho = table.costs.evaluation(held, free, u, NO_BETAS)
-    if not lost:  # the wait is that for the votes of the replicas that are added
+    if left is None:  # the wait is that for the votes of the replicas that are added
         waits = None if row.waits is None else np.array(table.waits)
         of_leader = SiteChoice(rules, site, waits)
         ordered = SortedSites(held, of_leader.open_sites(held, free), rho)
@@ -960,8 +958,8 @@ def _floor_reaches(
     # Survivors alone may break a minimum, but they cost no less than all replicas, which obey it.
     any_set = dataclasses.replace(
         rules,
-        replicas_min=min(max(rules.replicas_min, rules.voters), most),
-        replicas_max=most,
+        replicas_min=min(max(rules.replicas_min, rules.voters), left),
+        replicas_max=left,
         voters=0,
         must_hold=np.zeros(len(rules.may_hold), dtype=bool),
         must_vote=np.zeros(len(rules.may_hold), dtype=bool),
