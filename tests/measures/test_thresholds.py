@@ -18,8 +18,9 @@ from placement.measures.limits import explain_limits, limit_prices, measure_fron
 from placement.measures.values import value, values
 from placement.methods import Options, explained, load_method, run
 from placement.proof.certificate_check import check_certificate
-from placement.proof.measures_proof import FORMAT
+from placement.proof.measures_proof import FORMAT, MeasuresClaim, _ruled_out
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination
+from placement.support.work import Work
 from placement.tail.rtt_distributions import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import seeds
@@ -228,6 +229,47 @@ def test_no_changed_proof_shows_what_is_false(seed: int) -> None:
         changed = forged(plan, rng).replace(problem=plan.problem if plan.found else other)
         with pytest.raises((CertificateError, LimitError)):
             check_certificate(changed, work=10**8)
+
+
+def test_leaders_are_ruled_out_by_their_mean_alone() -> None:
+    """Most leaders need no tree: with the multipliers of the search without limits, 43 were 4."""
+    asked = {"replicas": 5, "voters": 3, "keep": ["mean(writes) <= 150 ms"]}
+    plan = solve(Problem(load("azure"), **asked), "exact")  # type: ignore[arg-type]
+    assert plan.status is Status.OPTIMAL
+    assert plan.certificate is not None
+    assert len(plan.certificate["floors"]) > len(plan.certificate["proofs"])
+    check_certificate(plan)
+    for place in range(len(plan.certificate["floors"])):
+        left = [*plan.certificate["floors"]]
+        del left[place]
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate={**plan.certificate, "floors": left}))
+
+
+def test_multipliers_rule_out_no_leader_of_a_better_plan() -> None:
+    """Nearly the best multipliers, from the best plan of each leader, against all plans."""
+    ruled = 0
+    for seed in seeds(12, 300):
+        rng = np.random.default_rng(seed)
+        problem = world(seed).replace(keep=["mean(writes) <= 1e9 ms"])
+        best: dict[int, tuple[float, Configuration]] = {}
+        for one in every_configuration(problem):
+            found = score_of(problem, one)
+            if found < best.get(one.leader, (math.inf,))[0]:
+                best[one.leader] = found, one
+        for leader, (found, one) in best.items():
+            for bound in (found * (1 + 1e-9), found * (1 - 1e-9), found * 0.9):
+                claim = MeasuresClaim(problem, bound / problem.demand.operations)
+                row = claim.thresholds(leader)[-1][0]
+                assert row.costs is not None
+                near = np.sort(row.costs[list(one.replicas)][:, claim.clients], axis=0)
+                u = near[0] + rng.random(near.shape[1]) * (near[min(1, len(near) - 1)] - near[0])
+                floor = [leader, 30, np.ldexp(u, 30).astype(np.int64).tolist()]
+                out, successors = _ruled_out(claim, [floor], Work(10**9))
+                assert not successors
+                assert not out or bound <= found
+                ruled += len(out)
+    assert ruled > 5
 
 
 def test_limits_change_nothing_at_the_value_of_the_best_plan() -> None:
