@@ -256,7 +256,7 @@ class MissingDependencyError(PlacementError, ImportError):
 
     @classmethod
     def of(cls, need: str, extra: str) -> MissingDependencyError:
-        """Return the error of a `need`, as "pictures need matplotlib", that an extra meets."""
+        """Return the error of a `need`, as "Parquet needs pyarrow", that an extra meets."""
         return cls(f"{need}: {install_hint(extra)}")
 
 

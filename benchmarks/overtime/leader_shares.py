@@ -147,7 +147,8 @@ def _moved_rows(options: argparse.Namespace) -> Iterator[Row]:
         if name == "azure":
             closest = int(np.abs(fell - np.array([30.0, 60.0, 30.0])).sum(axis=1).argmin())
             title = "Leaders move to the recommended site"
-            save_figure(plot_migration(courses[closest], title=title), FIGURE, force=True)
+            shown = plot_migration(courses[closest], title=title)
+            save_figure(shown, FIGURE, force=True, dpi=110)
         median, halves = np.median(fell, axis=0).tolist(), fell[:, 1]
         yield {
             "network": name,

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from placement.overtime.replay.generated_fleets import (
 )
 from placement.overtime.replay.plots import plot_reductions
 from placement.overtime.replay.results import gains, summary
+from placement.report.plots import Picture, save_figure
 from placement.support.checks import BoolArray, FloatArray
 from placement.workloads import (
     Clients,
@@ -58,9 +59,6 @@ from placement.workloads import (
     mix_shares,
     write_parquet,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DAY = date(2026, 3, 2)
 """A Monday; no clock changes within the week but America's, on its last day."""
@@ -332,14 +330,14 @@ STRONG_READS = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
 
 
 def _kept(
-    number: int, figure: Figure | Sequence[Panel], numbers: Mapping[str, object]
+    number: int, figure: Picture | Sequence[Panel], numbers: Mapping[str, object]
 ) -> list[Row]:
     """Save a figure; return its numbers, a row for each curve or number."""
     path = ROOT / "docs" / "figures" / f"replay-figure-{number}.png"
     if isinstance(figure, Sequence):
         save_panels(path, figure)
     else:
-        figure.savefig(path, dpi=110)
+        save_figure(figure, path, force=True, dpi=110)
     return [
         {"": name, **(value if isinstance(value, dict) else {"value": value})}
         for name, value in numbers.items()
@@ -440,13 +438,11 @@ def _figure_3(options: argparse.Namespace) -> list[Row]:
         for row, name in enumerate(trace.databases)
     }
     figure = plot_reductions(
-        # a strategy that is undefined for a database is left out
-        {name: {k: v for k, v in lines.items() if np.isfinite(v).all()}
-         for name, lines in over.items()},
+        over,
         result.intervals,
-        of="latency above the oracle (%)",
+        of="latency above the oracle, %",
         title="After Figure 3 of Sharov et al. 2015: tier 1",
-    )  # fmt: skip
+    )
     numbers = {
         name: {strategy: _rounded(line.mean()) for strategy, line in lines.items()}
         for name, lines in over.items()

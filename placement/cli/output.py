@@ -23,11 +23,11 @@ from placement.text.text_tables import csv_text, keep_table, makes_csv, section,
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from placement.methods.options import Progress
     from placement.plan import Plan
     from placement.problem import Problem
+    from placement.report.plots import Picture
     from placement.text.text_tables import ValueTable
 
 # --- pages: as wide as the terminal, with colours where it shows them ------------------------
@@ -461,7 +461,7 @@ def show_table(
     document: Mapping[str, object],
     text: str,
     parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
-    draw: Callable[[], Figure] | None = None,
+    draw: Callable[[], Picture] | None = None,
 ) -> None:
     """Print the table the way that was asked for, and write it where it was asked for.
 

@@ -3,7 +3,7 @@
 from placement.report import write_report, save_figures
 
 write_report(plan, "report.html")            # a plan, or the path of a plan or of results
-save_figures(plan, "figures", format="svg")  # needs matplotlib
+save_figures(plan, "figures", format="svg")  # "png" needs the extra plot
 """
 
 from placement.support.lazy import lazy_names

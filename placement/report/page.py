@@ -117,7 +117,7 @@ def save_figures(
     InputError
         For another format, or a file that exists.
     MissingDependencyError
-        Without matplotlib.
+        For PNG without vl-convert.
     """
     from placement.report.plots import pictures_of, save_figure
 

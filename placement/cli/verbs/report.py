@@ -21,8 +21,8 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--force", "", "replace existing files"),
         Switch("--today --from", "PLAN", "plan file of the present configuration: the page "
             "compares both bills"),
-        Switch("--figures", "FOLDER", "folder for the figures of the page as pictures (needs "
-            "matplotlib)"),
+        Switch("--figures", "FOLDER", "folder for the figures of the page as pictures (PNG "
+            "needs vl-convert)"),
         Switch("--format", "", "format of the figures (default png)",
             default="png", choices=("png", "svg")),
     )  # fmt: skip

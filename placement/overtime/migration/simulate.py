@@ -24,16 +24,15 @@ from placement.evaluation.objective import score_of
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.values import percentile_of
 from placement.model.configuration import Configuration
-from placement.overtime.replay.plots import figure_panels
 from placement.problem import Problem
-from placement.report.charts.palette import METHODS
+from placement.report.charts.svg_charts import Series, lines
+from placement.report.plots import Picture, picture
 from placement.support.checks import FloatArray, IntArray, instance_of, whole
 from placement.tail.histograms import percentile
 from placement.tail.objective import Percentile, weighted_sum
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 PERCENTS = (50.0, 90.0, 99.0)
 """Percentiles that the paper observes."""
@@ -198,10 +197,7 @@ def migrate(
     )
 
 
-_DASHES = ("-", "-.", ":")
-
-
-def plot_migration(result: LeaderMigration, *, title: str = "") -> Figure:
+def plot_migration(result: LeaderMigration, *, title: str = "") -> Picture:
     """Draw the latency in per cent of that before the migration, and the share that has moved.
 
     Parameters
@@ -211,22 +207,15 @@ def plot_migration(result: LeaderMigration, *, title: str = "") -> Figure:
     title
         Above the picture.
     """
-    figure, (axes,) = figure_panels(1)
-    for number, percent in enumerate(result.percents):
-        latency = result.of(percent)
-        axes.plot(
-            100 * latency / latency[0],
-            color=METHODS[number % len(METHODS)],
-            ls=_DASHES[number % len(_DASHES)],
-            drawstyle="steps-post",
-            label=f"p{percent:g}",
-        )
-    axes.plot(100 * result.moved, color="#888888", ls="--", drawstyle="steps-post",
-              label=f"leaders at {result.target}")  # fmt: skip
-    axes.set_xlabel("step")
-    axes.set_ylabel("latency, % of that before;\nleaders, % of all groups")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    if title:
-        figure.suptitle(title, fontsize=11)
-    return figure
+    courses = {f"p{percent:g}": result.of(percent) for percent in result.percents}
+    shown = {name: 100 * latency / latency[0] for name, latency in courses.items()}
+    shown[f"leaders at {result.target}"] = 100 * result.moved
+    chart = lines(
+        [Series(name, tuple(enumerate(line.tolist()))) for name, line in shown.items()],
+        caption=title,
+        name="course",
+        x_label="step",
+        y_label="latency, % of that before; leaders, % of all groups",
+        steps=True,
+    )
+    return picture([chart])

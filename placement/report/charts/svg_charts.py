@@ -1,6 +1,6 @@
 """Charts as SVG: bars, dots and lines, each with a caption and a legend.
 
-:mod:`placement.report.plots` paints the same SVG as pictures. The values of a chart stand in a
+:mod:`placement.report.plots` writes the same SVG as pictures. The values of a chart stand in a
 table of the same section too.
 """
 
@@ -174,9 +174,13 @@ def lines(
     name: str = "",
     logarithmic: bool = False,
     steps: bool = False,
+    x_names: Sequence[str] = (),
 ) -> Markup:
-    """Draw lines with marks; a logarithmic y axis for times, `steps` for distributions."""
-    series = [s for s in series if s.points]
+    """Draw lines with marks; a logarithmic y axis for times, `steps` for distributions.
+
+    `x_names` stand at x = 0, 1, … in place of numbers, as many as there is room for. A line without
+    points is not drawn; the others keep their colours.
+    """
     points = [p for s in series for p in s.points if math.isfinite(p[1])]
     if logarithmic:
         points = [p for p in points if p[1] > 0]
@@ -193,6 +197,10 @@ def lines(
         xs = [x0 + k for k in range(int(x1 - x0) + 1)]
         if x0 == x1:
             x0, x1 = x0 - 1, x1 + 1
+    if x_names:
+        x0, x1 = 0, max(1, len(x_names) - 1)
+        most = max(2, (width - left - right) // (9 * max(map(len, x_names)) + 14))
+        xs = list(range(0, len(x_names), math.ceil(len(x_names) / most)))
     if logarithmic:
         low = math.floor(math.log10(min(p[1] for p in points)))
         high = max(math.ceil(math.log10(max(p[1] for p in points))), low + 1)
@@ -223,7 +231,8 @@ def lines(
                                  "text-anchor": "end"}, _number(value)))  # fmt: skip
     for value in xs:
         body.append(tag("text", {"class": "tick", "x": f"{at_x(value):.1f}", "y": height - 26,
-                                 "text-anchor": "middle"}, _number(value)))  # fmt: skip
+                                 "text-anchor": "middle"},
+                        x_names[int(value)] if x_names else _number(value)))  # fmt: skip
     body.append(tag("text", {"class": "axis", "x": width - right, "y": height - 6,
                              "text-anchor": "end"}, x_label))  # fmt: skip
     for k, one in enumerate(series):
@@ -258,6 +267,8 @@ def lines(
     marked = not steps
     entries = []
     for k, one in enumerate(series):
+        if not one.points:
+            continue
         look = {"class": f"series {one.role or f'series{k % 10}'} dash{k % 4}"}
         mark = _mark(k, 18, 7, one.name) if marked else None
         entries.append((one.name, tag("g", look, tag("path", {"d": "M0 7L36 7"}), mark)))

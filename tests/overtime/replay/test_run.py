@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
@@ -670,22 +672,26 @@ def test_words_of_the_ranking():
 
 
 def test_pictures():
-    pytest.importorskip("matplotlib")
     from placement.overtime.replay import plots as pictures
 
     problem, trace, held = world27(3)
     result = replay(problem, trace, held)
-    figure = pictures.plot_overheads(result, "db1", title="costs $5 and $6")
-    assert [axes.get_title() for axes in figure.axes] == ["tier 1", "tier 2"]
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    assert "closest-to-writes" not in lines, "db1 has no transactions"
-    np.testing.assert_array_equal(
-        lines["optimized"].get_ydata(), result.overhead(1, "optimized")[1]
-    )
+    svg = "{http://www.w3.org/2000/svg}"
+    shown = ElementTree.fromstring(pictures.plot_overheads(result, "db1", title="$5 & $6").svg)
+    texts = ["".join(one.itertext()) for one in shown.iter(f"{svg}text")]
+    assert [x for x in texts if x[:4] in ("$5 &", "tier")] == ["$5 & $6", "tier 1", "tier 2"]
+    assert "closest-to-writes" not in texts, "db1 has no transactions"
+    chart = next(one for one in shown.iter(f"{svg}svg") if one.get("class") == "chart")
+    drawn = {one.findtext(f"{svg}title"): one.find(f"{svg}path") for one in chart.iter(f"{svg}g")}
+    heights = re.findall(r"L[\d.]+ ([\d.]+)", drawn["average"].attrib["d"])[1::2]
+    values = result.overhead(1, "average")[1][1:]  # the first height is that of the move there
+    assert np.corrcoef(values, np.array(heights, dtype=float))[0, 1] < -0.999
     with pytest.raises(InputError, match="not replayed"):
         pictures.plot_overheads(result, "nobody")
     panels = {"a": {"tier 1": np.zeros(3)}, "b": {"tier 1": np.ones(3), "tier 2": np.ones(3)}}
-    assert len(pictures.plot_reductions(panels, ("x", "y", "z")).axes) == 2
+    svg = pictures.plot_reductions(panels, ("x", "y", "z")).svg
+    assert svg.count('class="chart"') == 2
+    assert all(f">{name}</text>" in svg for name in "xyz")
 
 
 GRID = {"variation": 0.3, "width": 5, "bins": 400}
