@@ -151,8 +151,8 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
+    from benchmarks.harness.result_rows import read_results
     from benchmarks.harness.result_tables import page_text, report_text, rows_text
-    from placement.report.result_file import read_results
 
     if args.results.suffix in (".csv", ".json"):
         print(rows_text(args.results, args.part))
@@ -174,7 +174,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _diff(args: argparse.Namespace) -> int:
     from benchmarks.harness.compare_runs import compare, diff_text
-    from placement.report.result_file import read_results
+    from benchmarks.harness.result_rows import read_results
 
     if not args.threshold > 1:
         raise InputError(

@@ -20,8 +20,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from benchmarks.harness.result_rows import Results, best_known, contradictions, row_gap
 from placement.errors import InputError
-from placement.report.result_file import Results, best_known, contradictions, row_gap
 from placement.text import escape, table
 
 _VALUE, _GAP = 1e-9, 1e-6
@@ -85,7 +85,7 @@ def compare(
         When the files have no cell in common.
     """
     if reference is None:
-        reference = str(after.runs[-1].get("reference", "")) if after.runs else ""
+        reference = after.reference
     old, new = ({row["key"]: row for row in found.rows} for found in (before, after))
     common = [key for key in old if key in new]
     if not common:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.harness.result_rows import best_known, row_gap
 from placement.report.charts.palette import METHODS
-from placement.report.result_file import best_known, row_gap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,8 +12,7 @@ import pandas as pd
 
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import read_json, read_rows
-from placement.errors import InputError
-from placement.report.result_file import (
+from benchmarks.harness.result_rows import (
     Results,
     best_known,
     contradictions,
@@ -21,6 +20,7 @@ from placement.report.result_file import (
     row_gap,
     time_ratio,
 )
+from placement.errors import InputError
 from placement.text import escape, wrap
 
 _COLUMNS = 100
@@ -40,7 +40,7 @@ def page_text(results: Results, *, every: bool = False) -> str:
     A group of questions that only one method answered compares nothing and has no table, except
     with `every`. More than two groups share one table, with a column for the gap in each.
     """
-    reference = _reference(results)
+    reference = results.reference
     compared = [
         (title, rows)
         for title, rows in families(_solved(results))
@@ -121,10 +121,6 @@ def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], ref
 
 def _solved(results: Results) -> list[Mapping[str, Any]]:
     return [row for row in results.rows if row["cell"].get("kind") == "solve"]
-
-
-def _reference(results: Results) -> str:
-    return str(results.runs[-1].get("reference", "")) if results.runs else ""
 
 
 def _ratio_head(reference: str) -> str:

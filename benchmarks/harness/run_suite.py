@@ -13,14 +13,13 @@ from pathlib import Path
 from benchmarks.harness.cells import SolveCell
 from benchmarks.harness.machine import SOLVERS, describe, sentence
 from benchmarks.harness.result_files import RESULTS
-from benchmarks.harness.result_rows import ResultsFile
+from benchmarks.harness.result_rows import ResultsFile, contradictions, read_results
 from benchmarks.harness.result_tables import page_text, report_text
 from benchmarks.harness.runner import run_cells
 from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
 from benchmarks.harness.suites import Suite
 from benchmarks.peers import CAPTIONS
 from placement.errors import InputError
-from placement.report.result_file import contradictions, read_results
 from placement.text import escape
 
 
@@ -90,8 +89,6 @@ class SuiteStudy(Study):
                 expected="--resume to go on, --force to replace it",
             )
         with ResultsFile(path, fresh=args.force and not args.resume) as file:
-            if file.earlier.dropped:
-                print(f"dropped a torn last line of {file.earlier.dropped} bytes", file=sys.stderr)
             done = file.answered if args.retry else file.keys
             todo = [cell for cell in cells if cell.key not in done]
             if len(todo) < len(cells):

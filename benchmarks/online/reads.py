@@ -26,7 +26,7 @@ import pandas as pd
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import Rows, markdown_table, means, pivot, row_table
-from benchmarks.harness.pictures import COLOURS, Panel, save_panels
+from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_frame, read_json, rows_of
 from benchmarks.harness.study import Experiments
 from formulations.online.reads import solve_compact
@@ -434,44 +434,21 @@ def _write_latency_table(rows: Rows) -> str:
 
 
 def draw_figures(folder: Path) -> None:
-    """Draw the figures of the page into a folder, from the kept results."""
-    by = _rows()
-
-    def line(name: str, found: pd.Series) -> tuple[Any, Any, Any]:
-        """Plain and strong reads often coincide, and both stay in sight."""
-        strong = name.startswith("strong")
-        return found.index, found, {
-            "linestyle": "--" if strong else "-", "marker": "o", "markersize": 4 if strong else 8,
-            "color": COLOURS[NAMES.index(name)],
-        }  # fmt: skip
-
-    def clients(column: str, label: str) -> Panel:
-        found = _means(by["clients"], column, "clients")
-        lines = {name: line(name, found[name]) for name in NAMES}
-        return Panel(lines, {"xlabel": "clients", "ylabel": label, "ylim": (0, None)})
-
-    def coin(column: str, label: str) -> Panel:
-        lines = {
-            name: line(name, _tossed(by["coin"], strong)[column])
-            for strong, name in enumerate(("quorum", "strong quorum"))
-        }
-        axes = {"xlabel": "x", "ylabel": label, "ylim": (0, None)}
-        return Panel(lines, axes, {"uniform, 2/7": X})
-
-    found, lost = _gains(by["reads"]), _retries(by["hot"])
-    gains = {name: line(name, found[name]) for name in _OTHERS}
-    retries = {f"{100 * part:.0f} % of the keys hot": (LIVES, list(lost.loc[part]), {"marker": "o"})
-               for part in HOT}  # fmt: skip
-    for name, panels in (
-        ("clients", [clients("throughput", "operations per second"),
-                     clients("write_ms", "write latency, ms")]),
-        ("coin", [coin("read_ms", "read latency, ms"), coin("write_ms", "write latency, ms")]),
-        ("reads-and-retries", [
-            Panel(gains, {"xlabel": "share of reads", "ylabel": "throughput / leaseholder's"}),
-            Panel(retries, {"xlabel": "life of intents, ms",
-                            "ylabel": "retries per 100 strong reads"})]),
-    ):  # fmt: skip
-        save_panels(folder / f"online-reads-{name}.png", panels)
+    """Draw the figure of the page into a folder, from the kept results."""
+    rows = _rows()["clients"]
+    panels = []
+    for column, label in (
+        ("throughput", "operations per second"),
+        ("write_ms", "write latency, ms"),
+    ):
+        found, lines = _means(rows, column, "clients"), dict[str, Any]()
+        for name in NAMES:
+            # plain and strong reads often coincide, and both stay in sight
+            line, size = ("--", 4) if name.startswith("strong") else ("-", 8)
+            style = {"linestyle": line, "marker": "o", "markersize": size}
+            lines[name] = (found.index, found[name], style)
+        panels.append(Panel(lines, {"xlabel": "clients", "ylabel": label, "ylim": (0, None)}))
+    save_panels(folder / "online-reads-clients.png", panels)
 
 
 SLIDES = Experiments(

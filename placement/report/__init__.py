@@ -1,8 +1,8 @@
-"""Self-contained page from a plan or from results, and its figures as pictures.
+"""Self-contained page from a plan or from a table of plans, and its figures as pictures.
 
 from placement.report import write_report, save_figures
 
-write_report(plan, "report.html")            # a plan, or the path of a plan or of results
+write_report(plan, "report.html")            # a plan, or the path of a plan or of a table
 save_figures(plan, "figures", format="svg")  # "png" needs the extra plot
 """
 

@@ -19,21 +19,20 @@ from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.fleet_page import FleetDocument, fleet_sections
-from placement.report.result_file import Results, looks_like_results, read_results
-from placement.report.results_page import PlanTable, results_sections
+from placement.report.table_page import PlanTable
 from placement.support.work import WORK
 
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
 
-Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable | FleetDocument
+Source: TypeAlias = Plan | QuorumPlan | PlanTable | FleetDocument
 """Content of a file that a report can show."""
 
 
 def report_html(
     source: Source | str | os.PathLike[str], *, today: Configuration | None = None
 ) -> str:
-    """Return the page of a plan, of results, or of a file that holds one of them.
+    """Return the page of a plan, of a table, or of a file that holds one of them.
 
     Parameters
     ----------
@@ -68,8 +67,8 @@ def write_report(
     Parameters
     ----------
     source
-        A plan, or the path of a plan, of benchmark results, or of the JSON of a comparison or
-        sweep, or what :func:`load_source` read there.
+        A plan, or the path of a plan or of the JSON of a comparison or sweep, or what
+        :func:`load_source` read there.
     path
         Of the HTML file.
     today
@@ -88,18 +87,18 @@ def write_report(
 
 
 def save_figures(
-    source: Plan | Results,
+    source: Plan,
     folder: str | os.PathLike[str],
     *,
     format: str = "png",
     force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write every figure of a plan or of results into a folder.
+    """Write every figure of a plan into a folder.
 
     Parameters
     ----------
     source
-        A plan, or benchmark results.
+        A plan.
     folder
         Created when absent, its parent must exist.
     format
@@ -147,15 +146,11 @@ def _content(
         return f"Quorum store: {source.problem.name}", quorum_sections(source), None
     if isinstance(source, FleetDocument):
         return "Fleet", fleet_sections(source), lambda: source.content
-    if isinstance(source, Results):
-        names = sorted({str(run.get("suite", "")) for run in source.runs})
-        title = "Benchmark results" + (f": {', '.join(names)}" if names else "")
-        return title, results_sections(source), None
     return source.title, source.sections(), None
 
 
 def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
-    """Read a file: a plan, of a fleet too, benchmark results, or a comparison or sweep as JSON.
+    """Read a file: a plan, of a fleet too, or a comparison or sweep as JSON.
 
     A plan comes as checked where its certificate holds within a few seconds of work. `work` limits
     the steps of reading it, as :func:`placement.io.load_any_plan` counts them.
@@ -174,11 +169,9 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     source = Path(path)
     if source.suffix.lower() in PARQUET:
         return FleetDocument(read_fleet_document(source))
-    if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
-        return read_results(source)
     kinds = (
-        "a plan (placement solve -o), benchmark results (.jsonl), or the JSON of placement "
-        "compare, sweep, pareto, fleet or online"
+        "a plan (placement solve -o), or the JSON of placement compare, fleet or lab online; "
+        "python -m benchmarks report reads results of benchmarks"
     )
     value = read_json(source, kinds)
     if isinstance(value, dict) and value.get("format") == FORMAT:

@@ -21,7 +21,7 @@ from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.files import check_file, write_file
 from placement.report.charts.markup import Markup, clipped, join
 from placement.report.page import style_sheet
-from placement.report.results_page import PlanTable
+from placement.report.table_page import PlanTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,10 +24,9 @@ from benchmarks import __main__ as harness
 from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule
 from benchmarks.harness.pictures import method_panels
 from benchmarks.harness.result_files import RESULTS, read_json, read_rows
-from benchmarks.harness.result_rows import ResultsFile
+from benchmarks.harness.result_rows import ResultsFile, read_results
 from benchmarks.harness.suites import SUITES, Grid, Suite
 from placement.errors import InputError
-from placement.report.result_file import read_results
 
 QUICK = CellLimits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
@@ -387,35 +386,3 @@ def test_solved_cells_survive_kills(tmp_path: Path) -> None:
     assert hits
     keys = rows_in(output)
     assert len(keys) == len(set(keys)) > 0
-
-
-def test_torn_last_line_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
-    """Cut at every byte of its last row, a file keeps the rows before; resuming mends it."""
-    path = tmp_path / "rows.jsonl"
-    with ResultsFile(path) as file:
-        run = file.start({"suite": "x"})
-        for name in ("a", "b–東京"):
-            file.add({"run": run, "key": name, "cell": {}, "outcome": "ok"})
-    whole = path.read_bytes()
-    last = whole[:-1].rfind(b"\n") + 1
-    for cut in range(last, len(whole)):
-        path.write_bytes(whole[:cut])
-        found = read_results(path)
-        assert [row["key"] for row in found.rows] == ["a"]
-        assert found.dropped == cut - last
-        with ResultsFile(path) as file:
-            assert file.keys == {"a"}
-            file.add({"run": run, "key": "c", "cell": {}, "outcome": "ok"})
-        assert [row["key"] for row in read_results(path).rows] == ["a", "c"]
-
-
-def test_zeros_after_a_power_failure_are_torn(tmp_path: Path) -> None:
-    """A last line of the right length but without its content is no row."""
-    path = tmp_path / "rows.jsonl"
-    with ResultsFile(path) as file:
-        file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
-    path.write_bytes(path.read_bytes() + b"\0" * 40 + b"\n")
-    assert [row["key"] for row in read_results(path).rows] == ["a"]
-    with ResultsFile(path) as file:
-        assert file.keys == {"a"}
-    assert b"\0" not in path.read_bytes()

@@ -26,11 +26,11 @@ from benchmarks.harness.cells import (
     cell_from_json,
 )
 from benchmarks.harness.compare_runs import compare, diff_text, median_interval
+from benchmarks.harness.result_rows import Results, best_known, families, time_ratio
 from benchmarks.harness.runner import run_cell, run_cells
 from benchmarks.harness.suites import SUITES
 from placement.errors import InputError
 from placement.plan import evaluate
-from placement.report.result_file import Results, best_known
 
 SMALL = InstanceRecipe("world27", sites=6)
 
@@ -267,6 +267,24 @@ def test_the_best_bound_of_a_group_is_anybodys() -> None:
         {"group": "h", "objective": None, "bound": None},
     )
     assert best_known(rows)["g"] == (8.0, 9.0)
+
+
+def test_families_compare_like_with_like() -> None:
+    """Questions put to other methods are another table; ratios pair the same question and run."""
+    asked = (("exact", 3, 1.0), ("kq", 3, 0.5), ("exact", 5, 4.0), ("kq", 5, 1.0),
+             ("exact", 7, 100.0), ("milp", 7, 900.0), ("exact", 9, 3.0),
+             ("kq", 9, None))  # fmt: skip
+    rows = [
+        {"group": str(size), "run": 1, "cell": {"method": method, "failures": "none"},
+         "outcome": "timeout" if seconds is None else "ok", "seconds": seconds}
+        for method, size, seconds in asked
+    ]  # fmt: skip
+    split = families(rows)
+    assert [len(mine) for _, mine in split] == [6, 2]
+    assert "3 questions put to 2 methods" in split[0][0]
+    assert time_ratio(split[0][1], "kq", "exact") == pytest.approx((0.5 + 0.25) / 2)
+    assert time_ratio(split[1][1], "milp", "exact") == pytest.approx(9.0)
+    assert time_ratio(split[1][1], "kq", "exact") is None
 
 
 METHODS = {"ref": 0.010, "fast": 0.002, "slow": 0.2}

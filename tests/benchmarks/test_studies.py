@@ -33,6 +33,7 @@ from benchmarks.harness.result_files import (
     save_csv,
     save_json,
 )
+from benchmarks.harness.result_rows import contradictions, read_results
 from benchmarks.harness.study import INTERRUPTED, MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
@@ -42,7 +43,6 @@ from placement import Problem, load
 from placement.errors import InputError, UnsupportedError
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
-from placement.report.result_file import contradictions, read_results
 
 BENCHMARKS = RESULTS.parent
 ROOT = BENCHMARKS.parent

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.harness.result_rows import read_results
 from placement import (
     Configuration,
     Contingency,
@@ -40,7 +41,6 @@ from placement.io.problem_document import check_recomputed
 from placement.measures.question import MeasureQuestion
 from placement.plan import evaluate, objective_value
 from placement.report import write_report
-from placement.report.result_file import read_results
 from placement.testing import optimum
 from tests.effort import examples
 from tests.io.plans import plans
@@ -530,23 +530,17 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
         read_document(tmp_path / "p.json")
 
 
-@pytest.mark.parametrize("text", [f'{{"kind": {LONG}}}', DEEP, f'{{"kind": "run", "x": {LONG}}}'])
+@pytest.mark.parametrize(
+    "text",
+    [f'{{"kind": {LONG}}}', DEEP, f'{{"kind": "run", "x": {LONG}}}', '{"kind": "row"}', '{"kind": ',
+     '{"kind": "run", "format": "other"}', "\0\0"],
+)  # fmt: skip
 def test_results_are_read_as_strictly(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(text + '\n{"kind": "row"}\n')
     with pytest.raises(InputError, match="row 1"):
         read_results(path)
     assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 1
-
-
-def test_a_last_line_that_is_whole_is_refused_and_not_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    for text in (f'{{"kind": "row", "n": {LONG}}}', "[" * 100_000):
-        path.write_text(text + "\n")
-        with pytest.raises(InputError, match="row 1"):
-            read_results(path)
-    path.write_text('{"kind": "row", "n": \n')
-    assert read_results(path).dropped == path.stat().st_size
 
 
 def test_a_manifest_is_read_as_strictly(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from placement.report.charts.svg_charts import ticks
 from placement.report.map.svg_map import WIDTH, great_circle, map_view, project, scaled_places
 from placement.report.page import PlanTable
 from placement.report.plan_page import latency_shares
-from placement.report.result_file import FORMAT, VERSION
 from placement.testing import random_instance
 from tests.report import worlds
 
@@ -241,97 +240,6 @@ def test_scaled_places_keep_plane_distances() -> None:
 # --- files -------------------------------------------------------------------------------------
 
 
-def results_file(folder: Path, rows: list[dict[str, Any]], tail: bytes = b"") -> Path:
-    head = {"kind": "run", "format": FORMAT, "version": VERSION, "id": 1, "suite": "<s>"}
-    head |= {"machine": {"cpu": "</script>"}, "captions": {"peer/x": "a <caption>"}}
-    path = folder / "results.jsonl"
-    lines = [json.dumps(value) for value in (head, *rows)]
-    path.write_bytes("\n".join(lines).encode() + b"\n" + tail)
-    return path
-
-
-def row(method: str, replicas: int, **changes: Any) -> dict[str, Any]:
-    cell = {"kind": "solve", "method": method, "replicas": replicas, "failures": "none"}
-    values = {
-        "kind": "row",
-        "key": f"{method}/{replicas}",
-        "label": f"q{replicas} {method}",
-        "group": f"q{replicas} <b>",
-        "run": 1,
-        "cell": cell,
-        "outcome": "ok",
-        "status": "optimal",
-        "objective": 10.0,
-        "bound": 10.0,
-        "seconds": 0.01,
-        "mean_latency_ms": 5.0,
-        "sites": 10,
-    }
-    return values | changes
-
-
-def test_results_of_every_kind(tmp_path: Path) -> None:
-    """Rows that failed, rows without a bound and a torn tail are all on the page."""
-    path = results_file(
-        tmp_path,
-        [
-            row("exact", 3),
-            row("kq", 3, objective=12.5, bound=None, status="feasible"),
-            row("bad", 3, outcome="crashed", reason="<signal>", seconds=None) | {"seconds": 1.0},
-            row("none", 5, objective=None, bound=None, status="infeasible"),
-        ],
-        b'{"kind": "row", "key": "torn',
-    )  # fmt: skip
-    source = report_html(path)
-    page = Page(source)
-    everything = " ".join(word for words in page.words.values() for word in words)
-    for piece in ("<signal>", "20", "infeasible", "a <caption>", "torn last line"):
-        assert piece in everything
-    assert not any(element in ("b", "signal", "caption>") for element, _ in page.tags)
-
-
-@pytest.mark.parametrize("content", [b"", b"\n", b'{"kind": "run", "torn'])
-def test_empty_results(tmp_path: Path, content: bytes) -> None:
-    """A file with no whole row is a page that says so."""
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(content)
-    assert "no row yet" in report_html(path)
-
-
-def test_families_compare_like_with_like(tmp_path: Path) -> None:
-    """Questions put to other methods are another table; ratios pair the same question and run."""
-    from placement.report.result_file import families, read_results, time_ratio
-
-    rows = [
-        row("exact", 3, seconds=1.0),
-        row("kq", 3, seconds=0.5),
-        row("exact", 5, seconds=4.0),
-        row("kq", 5, seconds=1.0),
-        row("exact", 7, seconds=100.0),
-        row("milp", 7, seconds=900.0),
-        row("exact", 9, seconds=3.0),
-        row("kq", 9, outcome="timeout", reason="x"),
-    ]
-    results = read_results(results_file(tmp_path, rows))
-    split = families(results.rows)
-    assert [len(mine) for _, mine in split] == [6, 2]
-    assert "3 questions put to 2 methods" in split[0][0]
-    assert time_ratio(split[0][1], "kq", "exact") == pytest.approx((0.5 + 0.25) / 2)
-    assert time_ratio(split[1][1], "milp", "exact") == pytest.approx(9.0)
-    assert time_ratio(split[1][1], "kq", "exact") is None
-
-
-def test_figures_of_results(tmp_path: Path) -> None:
-    """Gap and time of each family are pictures, by the command line as well."""
-    pytest.importorskip("vl_convert")
-    from placement.cli import main
-
-    path = results_file(tmp_path, [row("exact", r, seconds=0.1 * r) for r in (3, 5)])
-    out = tmp_path / "r.html"
-    assert main(["report", str(path), "-o", str(out), "--figures", str(tmp_path / "f")]) == 0
-    assert sorted(p.name for p in (tmp_path / "f").iterdir()) == ["gap-1.png", "time-1.png"]
-
-
 def test_plans_from_files(tmp_path: Path) -> None:
     """The page of a file is the page of the plan; an existing file is not overwritten."""
     plan = worlds.plan_of_size(8, 5)
@@ -351,8 +259,7 @@ def test_plans_from_files(tmp_path: Path) -> None:
         ("{}", "nothing to report on"),
         ('[{"a": 1}]', "neither a comparison nor a sweep"),
         ("not json", "not JSON.*expected a plan"),
-        ('{"kind": "row"}\n{"kind": "run"}\n', "without its cell"),
-        ('{"kind": "run", "format": "other"}\n', "not a file of benchmark results"),
+        ('{"kind": "run"}\n{"kind": "row"}\n', "python -m benchmarks report"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:

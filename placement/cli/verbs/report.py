@@ -1,4 +1,4 @@
-"""``placement report``: one HTML page from a plan or from results."""
+"""``placement report``: one HTML page from a plan or from a table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from placement.errors import InputError
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "report", run)
-    parser.add_argument(
-        "source", metavar="PLAN-OR-RESULTS", help="a plan, results or a table in a file"
-    )
+    parser.add_argument("source", metavar="PLAN-OR-TABLE", help="a file of a plan or of a table")
     add_options(parser,
         Switch("-o --output", "FILE", "the HTML file", required=True),
         Switch("--force", "", "replace existing files"),
@@ -32,17 +30,16 @@ def add_parser(verbs: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make one self-contained HTML page from a plan or from results.
+    """Make one self-contained HTML page from a plan or from a table.
 
     The page has map, charts and tables, and fetches nothing. A plan is a file of solve or
-    fleet; results are benchmark results (.jsonl), or the JSON of compare.
+    fleet; a table is the JSON of compare.
     """
     from placement.cli.output import print_json
     from placement.cli.problem_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
     from placement.report import load_source, save_figures, write_report
-    from placement.report.result_file import Results
 
     check_file(args.output, force=args.force)
     source, written, today = load_source(args.source, work=args.work), [], None
@@ -54,10 +51,10 @@ def run(args: argparse.Namespace) -> int:
             )  # fmt: skip
         today = present_configuration(source.problem.instance, args.today)
     if args.figures is not None:
-        if not isinstance(source, (Plan, Results)):
+        if not isinstance(source, Plan):
             raise InputError(
                 "a comparison or sweep has no figures of its own", field="--figures",
-                value=args.source, expected="a plan or benchmark results",
+                value=args.source, expected="a plan",
             )  # fmt: skip
         figures = save_figures(source, args.figures, format=args.format, force=args.force)
         written = [str(path) for path in figures]

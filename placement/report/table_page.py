@@ -1,10 +1,8 @@
-"""The sections of pages of tables: benchmark runs, comparisons, sweeps and frontiers."""
+"""The sections of pages of tables: comparisons, sweeps and frontiers."""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,185 +11,12 @@ from placement.report.charts.html_tables import (
     TableRow,
     data_table,
     duration,
-    facts,
     percent,
-    reasons,
     section,
 )
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
-from placement.report.result_file import (
-    Results,
-    best_known,
-    contradictions,
-    families,
-    row_gap,
-    time_ratio,
-)
 from placement.support.status import OPTIMALITY_TOLERANCE
-
-_PROVEN = ("optimal", "infeasible")
-
-
-def results_sections(results: Results) -> list[Markup]:
-    """Return the sections of a file of benchmark results."""
-    if not results.rows:
-        dropped = " Its last line is torn and was left out." if results.dropped else ""
-        return [
-            section("answer", "No results", tag("p", {"class": "badge unknown"},
-                    "The file holds no row yet." + dropped))
-        ]  # fmt: skip
-    known = best_known(results.rows)
-    solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
-    sections = [_overview(results, solved)]
-    reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
-    sections += [
-        _methods(number, title, rows, known, reference)
-        for number, (title, rows) in enumerate(families(solved), 1)
-    ]
-    if solved:
-        sections.append(_all_rows(solved, known))
-    sections.append(_conditions(results))
-    return sections
-
-
-def _by(rows: Sequence[Mapping[str, Any]], key: Any) -> dict[str, list[Mapping[str, Any]]]:
-    groups: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[str(key(row))].append(row)
-    return dict(groups)
-
-
-def _overview(results: Results, solved: Sequence[Mapping[str, Any]]) -> Markup:
-    ok = [row for row in solved if row["outcome"] == "ok"]
-    wrong = contradictions(results.rows)
-    names = sorted({str(run.get("suite", "")) for run in results.runs})
-    return section(
-        "answer",
-        "Overview",
-        tag("p", {"class": "badge violating"}, "There are contradictions.") if wrong else None,
-        facts(
-            [
-                ("Suite", ", ".join(names) or "–", str(results.runs[-1].get("purpose", ""))
-                 if results.runs else ""),
-                ("Cells", f"{len(results.rows):,}", f"{len(ok):,} answered"),
-                ("Questions", f"{len({row['group'] for row in solved}):,}",
-                 f"{len({row['cell']['method'] for row in solved})} methods"),
-                ("Proven", f"{sum(row['status'] in _PROVEN for row in ok):,}",
-                 "answers with a proof of their own"),
-            ]
-        ),
-        reasons("Contradictions", wrong),
-    )  # fmt: skip
-
-
-def _methods(
-    number: int,
-    title: str,
-    rows: Sequence[Mapping[str, Any]],
-    known: Mapping[str, tuple[float, float]],
-    reference: str,
-) -> Markup:
-    by_method = _by(rows, lambda row: row["cell"]["method"])
-    sized = len({row.get("sites") for row in rows if row["outcome"] == "ok"}) > 1
-    gaps: list[Series] = []
-    times: list[Series] = []
-    table: list[TableRow] = []
-    for method, mine in by_method.items():
-        ok = [row for row in mine if row["outcome"] == "ok"]
-        gap = {r["key"]: g for r in ok if (g := row_gap(r, known)) is not None}
-        size: defaultdict[int, list[float]] = defaultdict(list)
-        time: defaultdict[int, list[float]] = defaultdict(list)
-        for row in ok:
-            if row["key"] in gap:
-                size[row["cell"]["replicas"]].append(100 * _rounded("gap", gap[row["key"]]))
-            time[row.get("sites", 0) if sized else row["cell"]["replicas"]].append(
-                float(row["seconds"])
-            )
-        gaps.append(Series(method, _medians(size)))
-        times.append(Series(method, _medians(time)))
-        seconds = [float(row["seconds"]) for row in ok]
-        values = [100 * _rounded("gap", g) for g in gap.values()]
-        table.append(
-            {
-                "Method": method,
-                "Cells": float(len(mine)),
-                "Answered": float(len(ok)),
-                "Proven": float(sum(row["status"] in _PROVEN for row in ok)),
-                "Median gap, %": statistics.median(values) if values else None,
-                "Worst gap, %": max(values) if values else None,
-                "Median time, ms": 1000 * statistics.median(seconds) if seconds else None,
-                "Worst time, ms": 1000 * max(seconds) if seconds else None,
-                f"Time, × {reference}": time_ratio(rows, method, reference),
-            }
-        )
-    return section(
-        f"methods-{number}",
-        title,
-        lines(gaps, caption="Median gap to the best bound that any method proved",
-              x_label="replicas", y_label="gap, %", name=f"gap-{number}"),
-        lines(times, caption="Median time", x_label="sites" if sized else "replicas",
-              y_label="seconds (logarithmic)", logarithmic=True, name=f"time-{number}"),
-        data_table("Methods", table),
-    )  # fmt: skip
-
-
-def _medians(groups: Mapping[int, Sequence[float]]) -> tuple[tuple[float, float], ...]:
-    return tuple((float(x), statistics.median(values)) for x, values in sorted(groups.items()))
-
-
-def _all_rows(
-    rows: Sequence[Mapping[str, Any]], known: Mapping[str, tuple[float, float]]
-) -> Markup:
-    table: list[TableRow] = []
-    for row in rows:
-        gap = row_gap(row, known) if row["outcome"] == "ok" else None
-        table.append(
-            {
-                "Question": row["group"],
-                "Method": row["cell"]["method"],
-                "Status": row.get("status", row["outcome"]),
-                "Mean latency, ms": row.get("mean_latency_ms"),
-                "Gap, %": None if gap is None else 100 * gap,
-                "Time, ms": 1000 * row["seconds"] if "seconds" in row else None,
-                "Peak memory, MiB": row.get("peak_mb"),
-                "Reason": row.get("reason", ""),
-            }
-        )
-    return section("cells", "Every cell", data_table(f"{len(rows):,} cells", table, digits=3))
-
-
-def _conditions(results: Results) -> Markup:
-    parts: list[Child] = []
-    for run in results.runs:
-        machine = run.get("machine", {})
-        versions = machine.get("versions", {}) if isinstance(machine, Mapping) else {}
-        listed = ", ".join(f"{name} {number}" for name, number in versions.items())
-        parts.append(
-            tag(
-                "p",
-                None,
-                f"Run {run.get('id')} of {run.get('started', '?')}, {run.get('jobs', 1)} process"
-                f"{'' if run.get('jobs', 1) == 1 else 'es'} at once: {machine.get('cpu', '?')}, "
-                f"{machine.get('cores', '?')} cores, {machine.get('system', '')}, "
-                f"{machine.get('python', '')}, {listed}; commit {machine.get('commit', '?')}.",
-            )
-        )
-    captions = {
-        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
-    }
-    if captions:
-        parts.append(tag("h3", None, "About the peers"))
-        parts.append(
-            tag("dl", None, [(tag("dt", None, n), tag("dd", None, c)) for n, c in captions.items()])
-        )
-    if results.dropped:
-        parts.append(tag("p", {"class": "note"}, f"A torn last line of {results.dropped} bytes "
-                         "was left out."))  # fmt: skip
-    return section("background", "Conditions", parts)
-
-
-# --- tables of compare and sweep ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +144,9 @@ def _is_valued(rows: Sequence[Mapping[str, Any]]) -> bool:
 def _sweep(table: PlanTable) -> list[Child]:
     """Return the curves and the table of :func:`placement.sweep`: replicas and voters."""
     rows, valued = table.rows, _is_valued(table.rows)
-    by_voters = _by(rows, lambda row: row["voters"])
+    by_voters: dict[Any, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_voters.setdefault(row["voters"], []).append(row)
 
     def drawn(column: str, factor: float = 1.0) -> list[Series]:
         """Return a line for each number of voters; cells without a proof are hollow."""
