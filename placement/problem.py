@@ -58,6 +58,11 @@ def _fields_of_measures() -> Callable[..., Mapping[str, object]]:
     return found
 
 
+@cache
+def _arguments(function: Callable[..., None]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A question about an instance.
@@ -160,7 +165,7 @@ class Problem:
 
     def __new__(cls, *given: object, **named: object) -> Problem:
         """Refuse a name that is no field with the nearest one, before anything is checked."""
-        known = inspect.signature(cls.__init__).parameters
+        known = _arguments(cls.__init__)
         for name, value in named.items():
             if name not in known:
                 words = f"unknown argument of {cls.__name__}{nearest(name, known)}"

@@ -49,7 +49,6 @@ from formulations.exact.threshold_driver import (
     CLAIM_SLACK,
     CLAIMED_LESS,
     ThresholdDriver,
-    without_limits,
 )
 from formulations.exact.threshold_search import (
     Scenario,
@@ -60,7 +59,7 @@ from formulations.exact.warm_start import WarmStart
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.measures.measure import Measure, MeasureKind
-from placement.measures.rows import ClientRows, Row, mean_costs, row_values
+from placement.measures.rows import ClientRows, Row, row_values
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.measures.values import focused, losses_of
 from placement.model.configuration import Configuration
@@ -185,7 +184,7 @@ class MeasuresSearch(ThresholdDriver):
         known, aim = self.unlimited.warm_start, self._functions(0)[-1]
         if not isinstance(known, WarmStart) or aim.measure != Measure(MeasureKind.MEAN):
             return None
-        core = ReducedProblem.of(without_limits(self.problem))
+        core = ReducedProblem.of(self.unlimited.problem)
         if not np.array_equal(core.active, self.clients) or not core.leader_matters:
             return None
         return open_kernel(core), known.multipliers
@@ -347,13 +346,18 @@ class MeasuresSearch(ThresholdDriver):
         """
         demand = focused(self.problem, measure.operations, measure.clients).demand
         rules, kept = self.problem.rules, self.clients
-        costs = mean_costs(demand, demand.site_rtt[:, :, leaders])
         (rtt,), (hop,), (counts,) = demand.client_rtt, demand.site_rtt, demand.counts
-        usable = rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leaders, np.newaxis])
         waits = np.partition(hop[leaders, rules.may_vote], rules.quorum - 1)[:, rules.quorum - 1]
         least = demand.direct[0] * rtt[:, leaders].T
         least += counts @ demand.coefficients[:, 3] * waits[:, np.newaxis]
-        least[:, kept] += np.where(usable, costs[:, :, kept], math.inf).min(axis=1)
+        # a site that is farther than the leader costs no less: relayed operations take a detour
+        near, relay = (one[0, kept] for one in (demand.near, demand.relay))
+        costs = np.full((len(least), len(kept)), math.inf)
+        for site in np.nonzero(rules.may_hold)[0].tolist():
+            by_leader = hop[site, leaders, np.newaxis] * relay
+            by_leader += near * rtt[kept, site]
+            np.minimum(costs, by_leader, out=costs)
+        least[:, kept] += costs
         issued = counts.sum(axis=1)
         if measure.kind is MeasureKind.MEAN:
             return np.asarray(least)
