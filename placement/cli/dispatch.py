@@ -337,9 +337,6 @@ def answer_shell(parser: argparse.ArgumentParser) -> None:
         import argcomplete
     except ImportError:
         return
-    for action in _actions(parser):
-        if action.metavar in _COMPLETED or not _METHODS.isdisjoint(action.option_strings):
-            action.completer = _complete  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)
 
 
@@ -356,50 +353,6 @@ def shell_script(shell: str) -> str:
     except ImportError as error:
         raise MissingDependencyError.of("completion needs argcomplete", "completion") from error
     return str(shellcode(["placement"], shell=shell))
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the arguments of a parser and of its verbs."""
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public name for it
-        yield action
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for below in action.choices.values():
-                yield from _actions(below)
-
-
-_PROTOCOL = "NAME[:PARAMETER=VALUE,…]"
-_COMPLETED = ("INSTANCE", "SITE", "SITES", "N|SITES", "N|LO..HI|SITES", "LEVEL", _PROTOCOL)
-_METHODS = {"--method", "--methods"}
-
-
-def _complete(
-    prefix: str, action: argparse.Action, parser: Parser, parsed_args: argparse.Namespace
-) -> list[str]:
-    """Return the values that go on from a prefix, in the interface of argcomplete.
-
-    After a comma they are those of the last of a list. Bad input gives no values.
-    """
-    from argcomplete.completers import FilesCompleter
-
-    from placement import datasets, load
-    from placement.methods.registry import available
-    from placement.model.protocols import families
-
-    source, values, files = vars(parsed_args).get("instance"), list[str](), list[str]()
-    try:
-        if not _METHODS.isdisjoint(action.option_strings):
-            values = [*available()]
-        elif action.metavar == _PROTOCOL:
-            values = [*families()]
-        elif action.metavar == "INSTANCE":
-            values, files = [*datasets.names()], FilesCompleter()(prefix)
-        elif source is not None:
-            instance = load(source)
-            values = [*(instance.levels if action.metavar == "LEVEL" else instance.sites)]
-    except (PlacementError, OSError):
-        return []
-    head, comma, last = prefix.rpartition(",")
-    return [*(head + comma + value for value in values if value.startswith(last)), *files]
 
 
 _EPILOG = """\
@@ -506,7 +459,7 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
     parser.add_argument("--version", action="version", version=f"placement {__version__}")
     parser.add_argument(
         "--completion", choices=("bash", "zsh", "fish"), metavar="SHELL",
-        help="print the lines that let bash, zsh or fish complete verbs, options and names",
+        help="print the lines that let bash, zsh or fish complete verbs, options and files",
     )  # fmt: skip
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     if asked_by_shell():

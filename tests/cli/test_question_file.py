@@ -531,16 +531,10 @@ def completions(line: str, folder: Path, start: bool) -> set[str]:
     [
         ("placement so", {"solve"}, {"sweep"}),
         ("placement lab qu", {"quorum"}, {"replay"}),
-        ("placement solve w", {"world27", "world/"}, {"azure"}),
+        ("placement solve w", {"world/"}, {"azure"}),
         ("placement solve world27 --max-l", set(), {"--json"}),
         ("placement solve world27 --repl", {"--replicas"}, {"--json"}),
-        ("placement solve world27 --leader us-", {"us-east-1", "us-west-2"}, {"sa-east-1"}),
-        ("placement solve world27 --pin us-east-1,us-w", {"us-east-1,us-west-2"}, {"us-west-2"}),
-        ("placement solve world27 --survive c", {"country", "continent"}, {"site"}),
-        ("placement solve world27 --method lo", {"local-search"}, {"exact"}),
-        ("placement compare world27 --methods exact,lo", {"exact,local-search"}, {"exact,exact"}),
-        ("placement solve world27 --protocol ep", {"epaxos"}, {"raft"}),
-        ("placement solve nowhere --leader us-", set(), {"us-east-1"}),
+        ("placement solve world27 --family g", {"gamma"}, {"lognormal"}),
         ("placement --completion f", {"fish"}, {"bash"}),
     ],
 )
