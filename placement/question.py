@@ -352,7 +352,8 @@ def read_question(
         All errors of the file in one message, each with its line: text that is not TOML, unknown
         keys with the nearest known one, values of a wrong type.
     """
-    from placement.io.formats.document import read_document, read_text
+    from placement.io.formats.document import read_document
+    from placement.io.formats.files import read_text
 
     values = read_document(path).values
     text = read_text(path)

@@ -22,7 +22,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, datasets
 from placement.datasets.distance_rtt import RouteModel, modelled_rtt
 from placement.errors import InputError
-from placement.io.formats.document import read_text
+from placement.io.formats.files import read_text
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.workloads import mix_shares

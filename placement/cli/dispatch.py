@@ -18,7 +18,6 @@ from types import FrameType
 from typing import TextIO
 
 from placement import __version__
-from placement.cli.argument_parser import Parser, Subparsers, Verb
 from placement.cli.exit_codes import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -28,6 +27,7 @@ from placement.cli.exit_codes import (
     NOTHING,
     SOLVER,
 )
+from placement.cli.options import Parser, Subparsers, Verb, complete, of_file
 from placement.cli.output import print_label, use_terminal_width
 from placement.errors import (
     InputError,
@@ -499,8 +499,6 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
         raise InputError(
             f"unrecognized arguments: {' '.join(unknown)}{hint} (see placement {command} --help)"
         )
-    from placement.cli.options import complete, of_file
-
     complete(args)
     try:
         as_csv: contextlib.AbstractContextManager[list[str]] = contextlib.nullcontext([])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_parser as types
+from placement.cli import options as types
 from placement.errors import Gathered, InputError
 from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
 

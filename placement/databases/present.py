@@ -41,7 +41,7 @@ def read_present(instance: Instance, path: str, *, database: str | None = None) 
     if database is not None:
         from placement.databases.localities import load_localities
         from placement.databases.system import load_system, read_deployment
-        from placement.io.formats.document import read_text
+        from placement.io.formats.files import read_text
 
         system = load_system(database)
         request = system.request(load_localities(None, instance.sites), "", {})

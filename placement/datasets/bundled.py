@@ -27,7 +27,7 @@ import numpy as np
 from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import PROVIDERS, City, Region, bundled, cities, regions
 from placement.errors import InputError, MissingDependencyError, refused
-from placement.io.formats.document import read_text
+from placement.io.formats.files import read_text
 from placement.model.distances import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.support.checks import FloatArray

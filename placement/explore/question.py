@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from placement.cli.argument_parser import read_named_numbers
+from placement.cli.options import read_named_numbers
 from placement.cli.problem_options import present_configuration, problem_from, read_moves
 from placement.errors import InputError, refused
 from placement.evaluation.moves import CurrentSites, Moves

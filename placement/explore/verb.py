@@ -8,10 +8,9 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import ask, question_of
+from placement.cli import options as types
+from placement.cli.options import Subparsers, add_verb, ask, question_of
 from placement.cli.problem_options import instance_from
 from placement.errors import InputError
 from placement.question import KEYS, Question

@@ -15,7 +15,8 @@ import numpy as np
 from placement.errors import InputError
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS
-from placement.io.formats.document import read_json, read_text
+from placement.io.formats.document import read_json
+from placement.io.formats.files import read_text
 from placement.io.formats.tables import (
     PARQUET,
     Table,

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_options, add_progress, ask
+from placement.cli import options as types
+from placement.cli.options import Subparsers, Switch, add_options, add_progress, add_verb, ask
 from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
 from placement.cli.problem_options import instance_from, names
 from placement.errors import InputError, UnsupportedError, require

@@ -11,8 +11,8 @@ import pytest
 
 from placement import Problem, solve
 from placement.cli import main
-from placement.cli.argument_parser import Parser
 from placement.cli.dispatch import add_verbs
+from placement.cli.options import Parser
 from placement.io import save_instance, save_plan
 from tests.effort import PROFILE, SHORT
 from tests.io.worlds import small

@@ -19,8 +19,8 @@ import pytest
 import placement
 from placement.cli import exit_codes as exits
 from placement.cli import main
-from placement.cli.argument_parser import MOST_LINES, MOST_SHORT, Parser, options_shown
 from placement.cli.dispatch import SHOWN, leaves, options_of, whole_parser
+from placement.cli.options import MOST_LINES, MOST_SHORT, Parser, options_shown
 from placement.cli.output import paint, shows_colours
 from placement.errors import InputError
 from placement.io.plan_file import load_plan

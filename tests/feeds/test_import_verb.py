@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from placement import InputError, Instance, Problem
 from placement.cli import main
-from placement.cli.argument_parser import Parser
+from placement.cli.options import Parser
 from placement.cli.verbs import import_
 from placement.io import load_instance
 from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed

@@ -684,7 +684,7 @@ def test_known_names_and_intervals(tmp_path: Path) -> None:
 
 
 def imported(folder: Path, counts: str, *options: str) -> int:
-    from placement.cli.argument_parser import Parser
+    from placement.cli.options import Parser
     from placement.cli.verbs import import_
 
     (folder / "rtt.csv").write_text("x,a,b\na,0,7\nb,8,0\n")

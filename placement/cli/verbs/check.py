@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.dispatch import add_parts
 from placement.cli.options import (
+    Subparsers,
     Switch,
     add_configuration,
     add_json,
     add_options,
     add_output,
     add_progress,
+    add_verb,
     add_work,
 )
 from placement.cli.output import check_target, show_plan, show_result

@@ -6,16 +6,17 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
-from placement.cli.argument_parser import Subparsers, add_verb
+from placement.cli import options as types
 from placement.cli.dispatch import add_parts
 from placement.cli.options import (
     GONE,
+    Subparsers,
     Switch,
     add_gone,
     add_options,
     add_progress,
     add_sizes,
+    add_verb,
     ask,
     limits_from,
     settings_from,

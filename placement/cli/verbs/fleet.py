@@ -9,10 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_gone, add_options, add_progress, ask
+from placement.cli import options as types
+from placement.cli.options import (
+    Subparsers,
+    Switch,
+    add_gone,
+    add_options,
+    add_progress,
+    add_verb,
+    ask,
+)
 from placement.cli.output import add_table_output, check_table_targets, show_table
 from placement.cli.problem_options import instance_from, problem_from
 from placement.errors import InputError

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_options, add_output
+from placement.cli import options as types
+from placement.cli.options import Subparsers, Switch, add_options, add_output, add_verb
 from placement.cli.output import print_json, print_notes, print_page
 from placement.errors import Gathered, InputError, for_each, refused
 from placement.support.entry_points import entry_points

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import add_file, ask, question_of
+from placement.cli.options import Subparsers, add_file, add_verb, ask, question_of
 from placement.cli.output import check_target, print_json
 from placement.cli.problem_options import present_configuration
 from placement.errors import InputError, PlacementWarning

@@ -11,10 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_file, add_gone, add_json, add_options
+from placement.cli import options as types
+from placement.cli.options import (
+    Subparsers,
+    Switch,
+    add_file,
+    add_gone,
+    add_json,
+    add_options,
+    add_verb,
+)
 from placement.cli.output import check_target, exit_code_of, show_result
 from placement.errors import InputError, LimitError, UnsupportedError
 from placement.support.entry_points import Group

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_json, add_options, add_work
+from placement.cli.options import Subparsers, Switch, add_json, add_options, add_verb, add_work
 from placement.errors import InputError
 
 

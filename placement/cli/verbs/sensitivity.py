@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_json, add_options
+from placement.cli import options as types
+from placement.cli.options import Subparsers, Switch, add_json, add_options, add_verb
 from placement.cli.output import show_result
 from placement.errors import InputError
 

@@ -6,11 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
+from placement.cli import options as types
 from placement.cli.dispatch import add_parts
-from placement.cli.options import Switch, add_options, add_output, add_work, ask
+from placement.cli.options import (
+    Subparsers,
+    Switch,
+    add_options,
+    add_output,
+    add_verb,
+    add_work,
+    ask,
+)
 from placement.cli.output import exit_code_of, show_result
 from placement.cli.problem_options import instance_from
 from placement.errors import UnsupportedError

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from placement.cli.argument_parser import Subparsers, add_verb
 from placement.cli.options import (
+    Subparsers,
     Switch,
     add_options,
     add_output,
     add_progress,
+    add_verb,
     ask,
     limits_from,
     settings_from,

@@ -9,11 +9,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
+from placement.cli import options as types
 from placement.cli.dispatch import add_parts
-from placement.cli.options import Switch, add_file, add_json, add_options, ask, settings_from
+from placement.cli.options import (
+    Subparsers,
+    Switch,
+    add_file,
+    add_json,
+    add_options,
+    add_verb,
+    ask,
+    settings_from,
+)
 from placement.cli.output import check_target, print_json, print_notes, show_result
 from placement.cli.problem_options import diversity_from, instance_from, names
 from placement.errors import InputError
@@ -99,7 +107,7 @@ def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
     from placement.databases.findings import lint_deployment
     from placement.databases.localities import load_localities
     from placement.databases.system import load_system, read_deployment
-    from placement.io.formats.document import read_text
+    from placement.io.formats.files import read_text
 
     instance = instance_from(args)
     system = load_system(args.system)

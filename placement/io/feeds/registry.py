@@ -21,7 +21,8 @@ from placement.errors import InputError, refused
 from placement.io.feeds.blocks import blocks_of, is_page, json_table
 from placement.io.feeds.headers import read_header
 from placement.io.feeds.quantity_text import Decimal
-from placement.io.formats.document import parse_json, read_text
+from placement.io.formats.document import parse_json
+from placement.io.formats.files import read_text
 from placement.io.formats.tables import OTHER_LENGTH, PARQUET, Table, read_table
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.entry_points import Group

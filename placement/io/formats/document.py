@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import json
 import math
@@ -19,7 +18,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from placement.errors import InputError, refused
-from placement.io.formats.files import read_input
+from placement.io.formats.files import read_text
 
 if TYPE_CHECKING:
     from placement.support.checks import FloatArray
@@ -36,28 +35,6 @@ _NODES = (dict, list)
 # Text in which a number may be beyond the doubles, or a character may be half of one.
 _SUSPECT = re.compile(r"[0-9]{309}|[eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]")
 _LONG = re.compile(r"[0-9]{1000,}")
-
-
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Return a file's text: UTF-8, or UTF-16 with a byte-order mark, as PowerShell writes it.
-
-    Raises
-    ------
-    InputError
-        When there is no such file, it is no regular file, it cannot be read, or it is not UTF-8.
-    """
-    source = os.fspath(path)
-    content = read_input(path)
-    try:
-        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        return content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"not text: byte {error.start} is not UTF-8",
-            source=source,
-            value=error.object[error.start : error.start + 1],
-            expected="UTF-8",
-        ) from None
 
 
 def read_json(path: str | os.PathLike[str], expected: str = "") -> object:

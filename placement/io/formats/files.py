@@ -14,6 +14,7 @@ through and stays what it is. Anything else that is no regular file is refused.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import shutil
@@ -335,6 +336,28 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
     if len(content) > LARGEST_FILE:
         raise _too_large(source, len(content))
     return content
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return a file's text: UTF-8, or UTF-16 with a byte-order mark, as PowerShell writes it.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, it is no regular file, it cannot be read, or it is not UTF-8.
+    """
+    source = os.fspath(path)
+    content = read_input(path)
+    try:
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not text: byte {error.start} is not UTF-8",
+            source=source,
+            value=error.object[error.start : error.start + 1],
+            expected="UTF-8",
+        ) from None
 
 
 def _check(found: os.stat_result, source: str) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import Gathered, InputError, MissingDependencyError, nearest, refused
-from placement.io.formats.document import encode_text, read_text
-from placement.io.formats.files import check_input
+from placement.io.formats.document import encode_text
+from placement.io.formats.files import check_input, read_text
 from placement.support.checks import LARGEST
 
 if TYPE_CHECKING:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
+from placement.cli import options as types
 from placement.cli.options import (
+    Subparsers,
     Switch,
     add_file,
     add_json,
     add_options,
     add_progress,
+    add_verb,
     ask,
 )
 from placement.cli.output import (

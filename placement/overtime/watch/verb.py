@@ -9,10 +9,9 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_parser as types
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Subparsers, add_verb
-from placement.cli.options import Switch, add_options, ask, settings_from
+from placement.cli import options as types
+from placement.cli.options import Subparsers, Switch, add_options, add_verb, ask, settings_from
 from placement.cli.problem_options import (
     apply_measures,
     instance_from,
