@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -137,66 +137,34 @@ def _double(text: str) -> object:
     return value if math.isfinite(value) else _TooLarge(text)
 
 
-def _check_tree(value: object, source: str, *, suspect: bool) -> None:
+def _check_tree(
+    value: object, source: str, place: str = "", depth: int = 0, *, suspect: bool
+) -> None:
     """Refuse deep nesting and, in a suspect tree, what the marks and half characters stand for."""
-    level: list[object] = [value]
-    for _ in range(_DEPTH + 1):
-        inner = (x.values() if isinstance(x, dict) else x for x in level if isinstance(x, _NODES))
-        level = [x for items in inner for x in items if isinstance(x, _NODES)]
-        if not level:
-            break
-    else:
-        suspect = True
-    if not suspect:
-        return
-    for at, depth, item in _walk(value):
-        if depth > _DEPTH:
-            expected = f"at most {_DEPTH} levels"
-            raise InputError("nested too deeply", source=source, field=_path(at), expected=expected)
-        if isinstance(item, _TooLarge) or (isinstance(item, int) and item.bit_length() > _BITS):
-            raise InputError(
-                "a number out of range",
-                source=source,
-                field=_path(at),
-                value=item if isinstance(item, _TooLarge) else _TooLarge(hex(item)),
-                expected="a finite number that a double holds",
-            )
-        if isinstance(item, str):
-            try:
-                encode_text(item)
-            except InputError as error:
-                words = error.message
-                raise refused(source, _path(at), words, error.value, error.expected) from None
-
-
-_At = tuple["_At | None", str | int]  # a place: the one around it, and its key or position
-
-
-def _walk(value: object) -> Iterator[tuple[_At | None, int, object]]:
-    """Yield every value and every key of a tree, with its place and its depth."""
-    waiting: list[tuple[_At | None, int, object]] = [(None, 0, value)]
-    while waiting:
-        at, depth, item = waiting.pop()
-        yield at, depth, item
-        if isinstance(item, dict):
-            yield from ((at, depth, key) for key in item)
-            waiting.extend(((at, key), depth + 1, inner) for key, inner in item.items())
-        elif isinstance(item, list):
-            waiting.extend(((at, i), depth + 1, inner) for i, inner in enumerate(item))
-
-
-def _path(at: _At | None) -> str:
-    """Return the dotted path of a place, its end left out where it is long."""
-    keys: list[str | int] = []
-    while at is not None:
-        at, key = at
-        keys.append(key)
-    path = ""
-    for key in reversed(keys):
-        if len(path) > _PATH:
-            return f"{path[:_PATH]}…"
-        path += f"[{key}]" if isinstance(key, int) else f".{key[:_PATH]}" if path else key[:_PATH]
-    return path
+    field = place if len(place) <= _PATH else f"{place[:_PATH]}…"
+    if depth > _DEPTH:
+        expected = f"at most {_DEPTH} levels"
+        raise InputError("nested too deeply", source=source, field=field, expected=expected)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if suspect:
+                _check_tree(key, source, place, depth, suspect=True)
+            if suspect or isinstance(item, _NODES):
+                inner = f"{place}.{key[:_PATH]}" if place else key[:_PATH]
+                _check_tree(item, source, inner, depth + 1, suspect=suspect)
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            if suspect or isinstance(item, _NODES):
+                _check_tree(item, source, f"{place}[{i}]", depth + 1, suspect=suspect)
+    elif isinstance(value, _TooLarge) or (isinstance(value, int) and value.bit_length() > _BITS):
+        number = value if isinstance(value, _TooLarge) else _TooLarge(hex(value))
+        words, expected = "a number out of range", "a finite number that a double holds"
+        raise refused(source, field, words, number, expected)
+    elif isinstance(value, str):
+        try:
+            encode_text(value)
+        except InputError as error:
+            raise refused(source, field, error.message, error.value, error.expected) from None
 
 
 def read_document(path: str | os.PathLike[str], expected: str = "") -> Document:
