@@ -51,51 +51,27 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Type, unit, help and place of a key of a question.
+    """Type, unit, help and place of a key of a question."""
 
-    Attributes
-    ----------
-    kind
-        "text"; "number"; "whole"; "size": a number, range or list of sites; "list": texts;
-        "names": sites, which one text separates by commas; "table": texts NAME=VALUE.
-    group, help, metavar
-        A key of :data:`GROUPS`; what the key says, with its unit; the placeholder of the value.
-    least, most, above, infinite
-        Range of a number; whether `least` itself is excluded, whether infinity is a value.
-    choices
-        The texts that are accepted; empty: any.
-    field
-        Field of :class:`placement.Problem` and of plan files; empty: none of that name.
-    short
-        Whether ``-h`` shows the option; ``--help`` shows all.
-    file
-        Whether the value may name a file, which is looked for beside the question file.
-    alias
-        Further options of the same meaning.
-    needs
-        Key without which the option does nothing, and is refused.
-    name
-        Key in the file and option of the command line, with underscores.
-    default
-        Value if the key is absent.
-    """
-
+    # "text"; "number"; "whole"; "size": a number, range or list of sites; "list": texts; "names":
+    # sites, which one text separates by commas; "table": texts NAME=VALUE
     kind: str
-    group: str
-    help: str
-    metavar: str = ""
-    least: float = 0
+    group: str  # a key of GROUPS
+    help: str  # what the key says, with its unit
+    metavar: str = ""  # placeholder of the value
+    least: float = 0  # range of a number
     most: float = LARGEST_NUMBER
-    above: bool = False
-    infinite: bool = False
-    choices: tuple[str, ...] = ()
-    field: str = ""
-    short: bool = False
+    above: bool = False  # whether `least` itself is excluded
+    infinite: bool = False  # whether infinity is a value
+    choices: tuple[str, ...] = ()  # the texts that are accepted; empty: any
+    field: str = ""  # of Problem and of plan files; empty: none of that name
+    short: bool = False  # whether `-h` shows the option; `--help` shows all
+    # whether the value may name a file, which is looked for beside the question file
     file: bool = False
-    alias: tuple[str, ...] = ()
-    needs: str = ""
-    name: str = ""
-    default: Any = None
+    alias: tuple[str, ...] = ()  # further options of the same meaning
+    needs: str = ""  # key without which the option does nothing, and is refused
+    name: str = ""  # key in the file and option of the command line, with underscores
+    default: Any = None  # value if the key is absent
 
     @property
     def option(self) -> str:
@@ -117,15 +93,7 @@ def _key(kind: str, group: str, help: str, metavar: str = "", **more: Any) -> An
 # fmt: off
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question as a user writes it; the metadata of the fields is the schema.
-
-    Attributes
-    ----------
-    source
-        File that the question came from; empty: none.
-    lines
-        Line of each key in it.
-    """
+    """A question as a user writes it; the metadata of the fields is the schema."""
 
     instance: str | None = _key("text", "instance", "a bundled data set (placement show "
         "datasets), or a path", "INSTANCE", file=True)
@@ -276,8 +244,8 @@ class Question:
         "it", "NAME=VALUE")
 
     # fmt: on
-    source: str = ""
-    lines: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    source: str = ""  # file that the question came from; empty: none
+    lines: Mapping[str, int] = dataclasses.field(default_factory=dict)  # line of each key in it
 
     def given(self) -> Iterator[tuple[Key, Any]]:
         """Yield the keys that are not at their default, with their values."""

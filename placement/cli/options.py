@@ -634,29 +634,16 @@ def question_of(args: argparse.Namespace) -> Question:
 
 @dataclass(frozen=True)
 class Switch:
-    """An option of a verb that is no key of a question.
+    """An option of a verb that is no key of a question."""
 
-    Attributes
-    ----------
-    names
-        Separated by blanks.
-    metavar
-        Placeholder of the value; empty, and no `type` and `choices`: a flag.
-    help
-        What it says.
-    type, default, choices, required
-        As argparse takes them.
-    several
-        Whether it may be repeated.
-    """
-
-    names: str
-    metavar: str
+    names: str  # separated by blanks
+    metavar: str  # placeholder of the value; empty, and no `type` and `choices`: a flag
     help: str
+    # type, default, choices and required are as argparse takes them
     type: Callable[[str], object] | None = None
     default: object = None
     choices: Sequence[str] = ()
-    several: bool = False
+    several: bool = False  # whether it may be repeated
     required: bool = False
 
 

@@ -36,27 +36,13 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Rights of a replica of a special role.
+    """Rights of a replica of a special role."""
 
-    Attributes
-    ----------
-    votes
-        Whether it counts as a voter.
-    acknowledges
-        Whether a commit may count it.
-    elects
-        Whether it counts when the next leader is chosen.
-    leads
-        Whether it may lead.
-    serves
-        Whether clients read from it.
-    """
-
-    votes: bool
-    acknowledges: bool
-    elects: bool
-    leads: bool
-    serves: bool
+    votes: bool  # whether it counts as a voter
+    acknowledges: bool  # whether a commit may count it
+    elects: bool  # whether it counts when the next leader is chosen
+    leads: bool  # whether it may lead
+    serves: bool  # whether clients read from it
 
 
 _PLAIN_VOTER = Role(True, True, True, True, True)

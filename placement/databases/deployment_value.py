@@ -38,37 +38,22 @@ _MOST_MOVES = 3
 
 @dataclass(frozen=True)
 class DeploymentValue:
-    """Value of a deployment, compared with the best deployment under the same rules.
+    """Value of a deployment, compared with the best deployment under the same rules."""
 
-    Attributes
-    ----------
-    plan
-        The deployment, evaluated; where the configuration leaves open who leads, under the worst
-        of the possible leaders.
-    leaders
-        The possible leaders, with the mean latency under each, worst first.
-    reasons
-        Rules that the deployment breaks.
-    best
-        The best plan of the same problem, with its bound.
-    losses
-        Latency after the loss of each site, or of each domain of the level that was asked for.
-    moves
-        Single changes, one after the other, each the best one of its turn, and the mean latency
-        after each: a descent, not proven to be the shortest.
-    copies
-        Most replicas that a site may hold, in the deployment and in the best.
-    open
-        What the configuration leaves to the database, and what is not known therefore.
-    """
-
+    # the deployment, evaluated; where the configuration leaves open who leads, under the worst of
+    # the possible leaders
     plan: Plan
+    # the possible leaders, with the mean latency under each, worst first
     leaders: tuple[tuple[str, float], ...]
-    reasons: tuple[str, ...]
-    best: Plan
+    reasons: tuple[str, ...]  # rules that the deployment breaks
+    best: Plan  # the best plan of the same problem, with its bound
+    # latency after the loss of each site, or of each domain of the level that was asked for
     losses: Failures
+    # single changes, one after the other, each the best one of its turn, and the mean latency after
+    # each: a descent, not proven to be the shortest
     moves: tuple[tuple[str, float], ...]
-    copies: int
+    copies: int  # most replicas that a site may hold, in the deployment and in the best
+    # what the configuration leaves to the database, and what is not known therefore
     open: tuple[str, ...] = ()
 
     @property

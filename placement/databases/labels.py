@@ -75,28 +75,15 @@ class ConstraintClause:
 
 @dataclass(slots=True)
 class Labels:
-    """Reader of the constraints of one configuration, and what there is to say of them.
+    """Reader of the constraints of one configuration, and what there is to say of them."""
 
-    Attributes
-    ----------
-    source, subject
-        File, and what the constraints are of, for messages.
-    key
-        Key of the label whose values are places: "region" unless told otherwise.
-    localities
-        Sites by their names, with further labels in columns.
-    bare
-        Whether a constraint may have no key.
-    folds
-        Whether keys are compared without case, as PD does: tikv/pd 7179657d (April 2024),
-        pkg/core/store.go, GetLabelValue. Values are compared with case there.
-    """
-
-    source: str
-    subject: str
-    key: str
-    localities: Localities
-    bare: bool = False
+    source: str  # the file, for messages
+    subject: str  # what the constraints are of, for messages
+    key: str  # of the label whose values are places: "region" unless told otherwise
+    localities: Localities  # sites by their names, with further labels in columns
+    bare: bool = False  # whether a constraint may have no key
+    # whether keys are compared without case, as PD does: tikv/pd 7179657d (April 2024),
+    # pkg/core/store.go, GetLabelValue. Values are compared with case there.
     folds: bool = False
     _said: dict[str, dict[str, None]] = field(default_factory=dict)
 
@@ -218,23 +205,13 @@ def _clash(labels: Sequence[LabelTest]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RoleRule:
-    """Replicas of one role with their constraints, as PD takes them and TiDB makes them.
+    """Replicas of one role with their constraints, as PD takes them and TiDB makes them."""
 
-    Attributes
-    ----------
-    role
-        "leader", "voter", "follower" or "learner".
-    count, labels, field
-        How many, where, and the field that says it, for messages.
-    special
-        A role of :data:`placement.databases.deployment.ROLES`, or empty.
-    """
-
-    role: str
+    role: str  # "leader", "voter", "follower" or "learner"
     count: int
     labels: Sequence[LabelTest]
-    field: str
-    special: str = ""
+    field: str  # the field that says it, for messages
+    special: str = ""  # a role of ROLES, or empty
 
 
 def deployment_of_rules(

@@ -39,33 +39,15 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class ServerMove:
-    """Step of a move.
+    """Step of a move."""
 
-    Attributes
-    ----------
-    kind
-        What to do, as ``Kind`` of :mod:`placement.overtime.moves.move_steps`.
-    replica
-        Where; None for a change of quorum sizes.
-    leader
-        Replica that leads after the step.
-    voting
-        Replicas that vote after the step, by site and number.
-    commit
-        Votes that a commit waits for after the step.
-    text
-        The step in words, with what both ends keep and this stage does not.
-    broken
-        That alone, empty where nothing is broken.
-    """
-
-    kind: Kind
-    replica: Replica | None
-    leader: Replica
-    voting: tuple[Replica, ...]
-    commit: int
-    text: str
-    broken: tuple[str, ...] = ()
+    kind: Kind  # what to do
+    replica: Replica | None  # where; None for a change of quorum sizes
+    leader: Replica  # replica that leads after the step
+    voting: tuple[Replica, ...]  # replicas that vote after the step, by site and number
+    commit: int  # votes that a commit waits for after the step
+    text: str  # in words, with what is broken
+    broken: tuple[str, ...] = ()  # what both ends keep and this stage does not
 
     @property
     def broken_words(self) -> str:

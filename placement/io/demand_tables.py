@@ -28,35 +28,18 @@ _KEYS = ("database", "interval", "client")
 
 @dataclass(frozen=True, eq=False)
 class DemandTable:
-    """Counts by name.
+    """Counts by name."""
 
-    Attributes
-    ----------
-    source
-        The file, for messages.
-    databases
-        In the order of their first row; empty without a column ``database``.
-    intervals
-        Labels, oldest first; empty without a column ``interval``.
-    clients, operations
-        Names along the last two axes of `counts`.
-    counts
-        n[db, i, c, o], finite and >= 0, shape (databases or 1, intervals or 1, clients,
-        operations).
-    sparse
-        Whether a client that is not listed issued nothing, as in a long table and in one of
-        databases.
-    notes
-        Sentences that say what the reader did, for the user, such as "sorted 48 intervals by time".
-    """
-
-    source: str
-    databases: tuple[str, ...]
-    intervals: tuple[str, ...]
+    source: str  # the file, for messages
+    databases: tuple[str, ...]  # in the order of their first row; empty without a column `database`
+    intervals: tuple[str, ...]  # labels, oldest first; empty without a column `interval`
     clients: tuple[str, ...]
     operations: tuple[str, ...]
+    # n[db, i, c, o], finite and >= 0, shape (databases or 1, intervals or 1, clients, operations)
     counts: FloatArray
+    # whether a client that is not listed issued nothing, as in a long table and in one of databases
     sparse: bool
+    # sentences that say what the reader did, for the user, such as "sorted 48 intervals by time"
     notes: tuple[str, ...] = ()
 
 
@@ -295,20 +278,12 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d{1,18})?", re.ASCII)
 
 @dataclass(frozen=True, eq=False)
 class IntervalOrder:
-    """Intervals from the oldest to the newest.
+    """Intervals from the oldest to the newest."""
 
-    Attributes
-    ----------
-    labels
-        All labels, oldest first, with those of intervals that the table does not name.
-    place
-        Position in `labels` of each label that was given.
-    notes
-        Sentences that say what was done, for the user; empty when the order was right.
-    """
-
+    # all labels, oldest first, with those of intervals that the table does not name
     labels: tuple[str, ...]
-    place: IntArray
+    place: IntArray  # position in `labels` of each label that was given
+    # sentences that say what was done, for the user; empty when the order was right
     notes: tuple[str, ...] = ()
 
 

@@ -342,34 +342,19 @@ _AGREE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FleetCheck:
-    """Proven statements about a file.
+    """Proven statements about a file."""
 
-    Attributes
-    ----------
-    bound
-        No plan of the fleet has a smaller value, ms·operations; +∞: there is no plan. −∞: the file
-        proves nothing.
-    value
-        Of the plan in the file; NaN: the file says that there is none, or that none was found.
-    databases
-        Copies counted.
-    rows
-        Shared limits.
-    events, bounds
-        Steps of the certificates of single databases, and bounds computed again.
-    unplaced
-        Databases that have no configuration even alone.
-    whole_bound
-        Bound of an integer program over all configurations, as the file has it, not proven again.
-    """
-
+    # no plan of the fleet has a smaller value, ms·operations; +∞: there is no plan. −∞: the file
+    # proves nothing.
     bound: float
+    # of the plan in the file; NaN: the file says that there is none, or that none was found
     value: float
-    databases: int
-    rows: int
-    events: int
-    bounds: int
-    unplaced: tuple[str, ...] = ()
+    databases: int  # copies counted
+    rows: int  # shared limits
+    events: int  # steps of the certificates of single databases
+    bounds: int  # bounds computed again
+    unplaced: tuple[str, ...] = ()  # databases that have no configuration even alone
+    # bound of an integer program over all configurations, as the file has it, not proven again
     whole_bound: float = -math.inf
 
     @property

@@ -19,23 +19,14 @@ INTERVAL = "interval"
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """A matrix by name, with an axis of intervals when `intervals` is not empty.
+    """A matrix by name, with an axis of intervals when `intervals` is not empty."""
 
-    Attributes
-    ----------
-    source
-        The file, for messages.
-    intervals, rows, columns
-        Names along the axes, in the order of the file.
-    values
-        Shape (rows, columns) or (intervals, rows, columns).
-    """
-
-    source: str
+    source: str  # the file, for messages
+    # names along the axes, in the order of the file
     intervals: tuple[str, ...]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    values: FloatArray
+    values: FloatArray  # shape (rows, columns) or (intervals, rows, columns)
 
     def ordered(
         self,

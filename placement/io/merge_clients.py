@@ -27,23 +27,12 @@ from placement.support.checks import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class MergedClients:
-    """An instance with merged clients.
+    """An instance with merged clients."""
 
-    Attributes
-    ----------
-    instance
-        Its provenance has the numbers below.
-    before
-        Number of clients before.
-    bound
-        Most that the mean latency of any plan differs by, ms per operation.
-    groups
-        For each client of before, the index of the client that stands for it, shape (before,).
-    """
-
-    instance: Instance
-    before: int
-    bound: float
+    instance: Instance  # its provenance has the numbers below
+    before: int  # number of clients before
+    bound: float  # most that the mean latency of any plan differs by, ms per operation
+    # for each client of before, the index of the client that stands for it, shape (before,)
     groups: IntArray
 
     @property

@@ -49,20 +49,13 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Source from which an instance is loaded again, in place of a copy in the plan file.
+    """Source from which an instance is loaded again, in place of a copy in the plan file."""
 
-    Attributes
-    ----------
-    source
-        Name of a bundled data set, or the path of an instance; in the file, a path is relative to
-        the folder of the plan.
-    mix, seed
-        Of the workload, for a data set.
-    """
-
+    # name of a bundled data set, or the path of an instance; in the file, a path is relative to the
+    # folder of the plan
     source: str
-    mix: str | None = None
-    seed: int = 0
+    mix: str | None = None  # of the workload, for a data set
+    seed: int = 0  # likewise
 
     @property
     def bundled(self) -> bool:

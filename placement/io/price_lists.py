@@ -51,30 +51,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class _PriceList:
-    """Origin of prices.
+    """Origin of prices."""
 
-    Attributes
-    ----------
-    source
-        The file, with its date where it says one.
-    currency
-        Empty where the file names none.
-    """
-
-    source: str
-    currency: str
+    source: str  # the file, with its date where it says one
+    currency: str  # empty where the file names none
 
 
 @dataclass(frozen=True, eq=False)
 class SitePrices(_PriceList):
-    """Prices of sites by name.
+    """Prices of sites by name."""
 
-    Attributes
-    ----------
-    columns
-        "storage", "storage_gb" (per GB stored) or one of `PER_SITE` -> site -> price per month.
-    """
-
+    # "storage", "storage_gb" (per GB stored) or one of `PER_SITE` -> site -> price per month
     columns: Mapping[str, Mapping[str, float]]
 
     def of(self, column: str, sites: Sequence[str]) -> FloatArray | None:
@@ -99,19 +86,13 @@ class SitePrices(_PriceList):
 
 @dataclass(frozen=True, eq=False)
 class TransferTable(_PriceList):
-    """Prices per GB sent from one place to another, by name.
+    """Prices per GB sent from one place to another, by name."""
 
-    Attributes
-    ----------
-    prices
-        (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that
-        knows only whether a site sends within its continent has the receivers "same continent" and
-        "other continent".
-    tiers
-        (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`.
-    """
-
+    # (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that knows
+    # only whether a site sends within its continent has the receivers "same continent" and "other
+    # continent".
     prices: Mapping[tuple[str, str], float]
+    # (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`
     tiers: Mapping[tuple[str, str], Tiers] = field(default_factory=dict)
 
     def at_volume(self, gb: float) -> TransferTable:
@@ -600,35 +581,23 @@ def _one_price(
 
 @dataclass(frozen=True, eq=False)
 class PriceInput:
-    """Prices by name that replace those of an instance; None and empty: no change.
+    """Prices by name that replace those of an instance; None and empty: no change."""
 
-    Attributes
-    ----------
-    sites
-        Prices of sites, or one price of storage for all.
-    transfer
-        Prices of traffic.
-    zones
-        Level of failure domains whose names stand in `transfer` in place of sites.
-    client_places
-        Client -> site, domain of `zones`, or "internet", whose prices of traffic it has. When
-        operations move data, every client that has no site's name needs a place.
-    gb_per_op, written_gb, interval_hours, replication, stored_gb, present
-        As in :class:`placement.Prices`.
-    storage_unit
-        Whether prices of storage are those of one replica or, ``"GB-month"``, of one GB of it;
-        None: of one replica, with a warning where that is much for little.
-    """
-
-    sites: SitePrices | float | None = None
-    transfer: TransferTable | None = None
+    sites: SitePrices | float | None = None  # prices of sites, or one price of storage for all
+    transfer: TransferTable | None = None  # prices of traffic
+    # level of failure domains whose names stand in `transfer` in place of sites
     zones: str | None = None
+    # client -> site, domain of `zones`, or "internet", whose prices of traffic it has. When
+    # operations move data, every client that has no site's name needs a place.
     client_places: Mapping[str, str] = field(default_factory=dict)
+    # gb_per_op, written_gb, interval_hours, replication, stored_gb, present: as in Prices
     gb_per_op: Mapping[str, float] = field(default_factory=dict)
     written_gb: float | None = None
     interval_hours: float | None = None
     replication: Literal["leader", "gateway"] | None = None
     stored_gb: float | None = None
+    # whether prices of storage are those of one replica or, "GB-month", of one GB of it; None: of
+    # one replica, with a warning where that is much for little
     storage_unit: Literal["replica-month", "GB-month"] | None = None
     present: Sequence[str] = ()
 

@@ -170,21 +170,11 @@ Curve = tuple[tuple[float, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Distributions by name, gaps allowed.
+    """Distributions by name, gaps allowed."""
 
-    Attributes
-    ----------
-    source
-        The file.
-    percents
-        Rising; empty for histograms and samples.
-    pairs
-        What is told of each pair.
-    """
-
-    source: str
-    percents: tuple[float, ...]
-    pairs: Mapping[Pair, Curve]
+    source: str  # the file
+    percents: tuple[float, ...]  # rising; empty for histograms and samples
+    pairs: Mapping[Pair, Curve]  # what is told of each pair
 
     def constant(self, rtt: float) -> Curve:
         """Return the row in this table of a pair whose RTT never varies."""

@@ -305,46 +305,20 @@ def sentences(title: str, lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ValueColumn:
-    """A column of a table of values.
+    """A column of a table of values."""
 
-    Attributes
-    ----------
-    name
-        The heading.
-    decimals
-        Decimals of the numbers; None: the column holds text.
-    beyond
-        Text in place of an infinite number.
-    unit
-        Unit behind each number of a text, and in the heading of a page: "%".
-    signed
-        Whether a text shows the sign of positive numbers.
-    """
-
-    name: str
-    decimals: int | None = None
-    beyond: str = "∞"
-    unit: str = ""
-    signed: bool = False
+    name: str  # the heading
+    decimals: int | None = None  # decimals of the numbers; None: the column holds text
+    beyond: str = "∞"  # text in place of an infinite number
+    unit: str = ""  # unit behind each number of a text, and in the heading of a page: "%"
+    signed: bool = False  # whether a text shows the sign of positive numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTable:
-    """A table of values with its title.
+    """A table of values with its title."""
 
-    Attributes
-    ----------
-    title
-        The subject of the table.
-    columns
-        The headings and formats.
-    rows
-        The cells, each a text or a number as its column says.
-    chosen
-        The position of the row that belongs to the plan; None: no row does.
-    """
-
-    title: str
-    columns: tuple[ValueColumn, ...]
-    rows: tuple[tuple[str | float, ...], ...]
-    chosen: int | None = None
+    title: str  # the subject of the table
+    columns: tuple[ValueColumn, ...]  # the headings and formats
+    rows: tuple[tuple[str | float, ...], ...]  # each cell a text or a number as its column says
+    chosen: int | None = None  # position of the row that belongs to the plan; None: no row does

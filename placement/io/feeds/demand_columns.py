@@ -47,23 +47,12 @@ _Row = tuple[str, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class DemandRequest:
-    """Facts about a table of demand that the user told.
+    """Facts about a table of demand that the user told."""
 
-    Attributes
-    ----------
-    columns
-        Role -> column.
-    operations
-        Name in the table -> operation; ``*`` stands for every other name.
-    clients
-        Name in the table -> client.
-    decimal
-        Decimal sign.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)  # role -> column
+    # name in the table -> operation; `*` stands for every other name
     operations: Mapping[str, str] = field(default_factory=dict)
-    clients: Mapping[str, str] = field(default_factory=dict)
+    clients: Mapping[str, str] = field(default_factory=dict)  # name in the table -> client
     decimal: Decimal = "auto"
 
 

@@ -55,40 +55,20 @@ _CARRIERS = {"tcp", "udp", "icmp", "net", "network"}
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Meaning of a name.
+    """Meaning of a name."""
 
-    Attributes
-    ----------
-    text
-        The name.
-    quantity
-        "rtt", "one-way delay", or another quantity ("distance", "bandwidth", "price", …); empty
-        where the name states none.
-    unit
-        "ms", "s", "us", "ns"; "US" for a text in capitals, which may be a region; None: no unit.
-    aggregate
-        "mean", "median", "min", "max", "last"; empty without one.
-    percent
-        Of a percentile; None: none.
-    ends
-        "src" and "dst" in the order of their words.
-    place
-        Whether it names places, by direction or by a word such as region or host.
-    when
-        Whether it names times.
-    unknown
-        Words that are not in the vocabulary.
-    """
-
-    text: str
+    text: str  # the name
+    # "rtt", "one-way delay", or another quantity ("distance", "bandwidth", "price", …); empty where
+    # the name states none
     quantity: str = ""
+    # "ms", "s", "us", "ns"; "US" for a text in capitals, which may be a region; None: no unit
     unit: str | None = None
-    aggregate: str = ""
-    percent: float | None = None
-    ends: tuple[str, ...] = ()
-    place: bool = False
-    when: bool = False
-    unknown: tuple[str, ...] = ()
+    aggregate: str = ""  # "mean", "median", "min", "max", "last"; empty without one
+    percent: float | None = None  # of a percentile; None: none
+    ends: tuple[str, ...] = ()  # "src" and "dst" in the order of their words
+    place: bool = False  # whether it names places, by direction or by a word such as region or host
+    when: bool = False  # whether it names times
+    unknown: tuple[str, ...] = ()  # words that are not in the vocabulary
 
     @property
     def other(self) -> bool:

@@ -31,24 +31,13 @@ _Part = tuple[str, str] | None  # number and unit of a text
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """A column of quantities that the table readers accept.
+    """A column of quantities that the table readers accept."""
 
-    Attributes
-    ----------
-    cells
-        Numbers; cells that are no number stay as they were, so that a reader can refuse them.
-    unit_known
-        Whether a unit stood in the header, in the cells or in the call.
-    per_second
-        Whether the cells are rates, such as ``12 req/s``.
-    notes
-        Sentences for the user.
-    """
-
+    # numbers; cells that are no number stay as they were, so that a reader can refuse them
     cells: tuple[Cell, ...]
-    unit_known: bool = False
-    per_second: bool = False
-    notes: tuple[str, ...] = ()
+    unit_known: bool = False  # whether a unit stood in the header, in the cells or in the call
+    per_second: bool = False  # whether the cells are rates, such as `12 req/s`
+    notes: tuple[str, ...] = ()  # sentences for the user
 
 
 def clean_rtts(

@@ -34,18 +34,10 @@ _BLANK = re.compile(r"[,\s]*")
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A file as read, nothing interpreted.
+    """A file as read, nothing interpreted."""
 
-    Attributes
-    ----------
-    source
-        The file, for messages.
-    text
-        Its text; None for Parquet, which only tables are read from.
-    """
-
-    source: str
-    text: str | None
+    source: str  # the file, for messages
+    text: str | None  # its text; None for Parquet, which only tables are read from
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Content:
@@ -166,34 +158,19 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class FeedRequest:
-    """Names and units that a format may need beside the file.
+    """Names and units that a format may need beside the file."""
 
-    Attributes
-    ----------
-    columns
-        Role -> column, of tables.
-    unit
-        Unit of numbers without one; None: that of the format, or of the header.
-    decimal
-        Decimal sign of tables.
-    measured_from
-        Where a probe ran, for formats that do not say so; empty: the name of the file.
-    table
-        Number or heading of the tables to read, of a file with several; empty: all.
-    rows
-        "sources" or "destinations": the rows of a square table; empty: what its corner says, else
-        sources.
-    one_way
-        Whether the user said that values are one-way delays.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)  # role -> column, of tables
+    # unit of numbers without one; None: that of the format, or of the header
     unit: str | None = None
-    decimal: Decimal = "auto"
+    decimal: Decimal = "auto"  # decimal sign of tables
+    # where a probe ran, for formats that do not say so; empty: the name of the file
     measured_from: str = ""
-    table: str = ""
+    table: str = ""  # number or heading of the tables to read, of a file with several; empty: all
+    # "sources" or "destinations": the rows of a square table; empty: what its corner says, else
+    # sources
     rows: str = ""
-    one_way: bool = False
+    one_way: bool = False  # whether the user said that values are one-way delays
 
     def of_tables(self) -> tuple[str, object] | None:
         """Return the first option that only tables have, and its value; None without any."""
@@ -204,62 +181,32 @@ class FeedRequest:
 
 @dataclass(frozen=True, eq=False)
 class RttReading:
-    """RTTs as read from one file.
+    """RTTs as read from one file."""
 
-    Attributes
-    ----------
-    table
-        One RTT per pair, ms.
-    distributions
-        Samples, histograms or percentiles per pair; None where the file has one number per pair.
-    unit_known
-        Whether the unit is told by the format, the file or the user.
-    notes
-        Sentences that say what the reader did.
-    loose
-        Columns of a table none of which is a row of it: sites only if another table says so.
-    aliases
-        Address -> name of the host in `table`, where the file tells both.
-    """
-
-    table: RttTable
+    table: RttTable  # one RTT per pair, ms
+    # samples, histograms or percentiles per pair; None where the file has one number per pair
     distributions: PairTable | None = None
-    unit_known: bool = True
-    notes: tuple[str, ...] = ()
+    unit_known: bool = True  # whether the unit is told by the format, the file or the user
+    notes: tuple[str, ...] = ()  # sentences that say what the reader did
+    # columns of a table none of which is a row of it: sites only if another table says so
     loose: tuple[str, ...] = ()
+    # address -> name of the host in `table`, where the file tells both
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A format of RTTs.
+    """A format of RTTs."""
 
-    Attributes
-    ----------
-    name
-        Name that users type.
-    title
-        The format in a few words, for help, messages and documentation.
-    recognises
-        Whether a file is of this format, by its content.
-    read
-        The content, and what the user said -> RTTs.
-    table
-        Whether it is a layout of tables: the user may name columns, tables and units, and it is
-        tried only where no other format fits.
-    units
-        Whether the user may name the unit.
-    notes
-        What its RTTs are, and what the user must tell, for ``placement show formats``.
-    """
-
-    name: str
-    title: str
-    recognises: Callable[[Content], bool]
+    name: str  # name that users type
+    title: str  # the format in a few words, for help, messages and documentation
+    recognises: Callable[[Content], bool]  # whether a file is of this format, by its content
     read: Callable[[Content, FeedRequest], RttReading]
+    # whether it is a layout of tables: the user may name columns, tables and units, and it is tried
+    # only where no other format fits
     table: bool = False
-    units: bool = False
-    notes: str = ""
+    units: bool = False  # whether the user may name the unit
+    notes: str = ""  # what its RTTs are, and what the user must tell, for `placement show formats`
 
 
 FEEDS = Group(

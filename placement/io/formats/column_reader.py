@@ -58,23 +58,12 @@ _MEDIUM = 2**21
 
 @dataclass(eq=False)
 class ColumnTable:
-    """A table by column.
+    """A table by column."""
 
-    Attributes
-    ----------
-    source
-        The file, for messages.
-    columns
-        Header.
-    rows
-        How many.
-    fast
-        The columns as pandas read them; None: the table was read with care.
-    """
-
-    source: str
-    columns: tuple[str, ...]
-    rows: int
+    source: str  # the file, for messages
+    columns: tuple[str, ...]  # header
+    rows: int  # how many
+    # the columns as pandas read them; None: the table was read with care
     fast: pd.DataFrame | None = None
     _careful: Table | None = field(default=None, repr=False)
     _read: Callable[[], Table] | None = field(default=None, repr=False)

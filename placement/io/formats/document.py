@@ -294,21 +294,11 @@ def record_document(value: object) -> object:
 
 @dataclass(frozen=True)
 class Document:
-    """A table of keys from a file.
+    """A table of keys from a file."""
 
-    Attributes
-    ----------
-    source
-        The file, for messages.
-    place
-        Dotted path of this table in the file; empty at the top.
-    values
-        The keys and what they hold.
-    """
-
-    source: str
-    place: str
-    values: Mapping[str, object]
+    source: str  # the file, for messages
+    place: str  # dotted path of this table in the file; empty at the top
+    values: Mapping[str, object]  # the keys and what they hold
 
     def key(self, key: str) -> str:
         """Return the dotted path of a key, for messages."""
