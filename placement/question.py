@@ -305,20 +305,10 @@ def plain(value: object) -> str:
 def read_question(
     path: str | Path, *, others: Callable[[str], str] | None = None
 ) -> Question:
-    """Read a question file.
+    """Read a question file, which is TOML.
 
-    Parameters
-    ----------
-    path
-        A TOML file.
-    others
-        Names the verbs that have an option of a given name, for keys that are none here.
-
-    Raises
-    ------
-    InputError
-        All errors of the file in one message, each with its line: text that is not TOML, unknown
-        keys with the nearest known one, values of a wrong type.
+    `others` names the verbs that have an option of a given name, for keys that are none here. All
+    errors of the file are one message, each with its line.
     """
     from placement.io.formats.document import read_document
     from placement.io.formats.files import read_text
@@ -338,21 +328,9 @@ def question_from(
 ) -> Question:
     """Return the question of a table of keys, as a file or a page holds it.
 
-    Parameters
-    ----------
-    values
-        The keys of :class:`Question`, at the top or in tables with the names of :data:`GROUPS`.
-    source, lines
-        The file, and the line of each key in it.
-    others
-        As :func:`read_question` takes it.
-    files
-        Whether the files that the question names must be there.
-
-    Raises
-    ------
-    InputError
-        All errors in one message.
+    The keys are those of :class:`Question`, at the top or in tables with the names of
+    :data:`GROUPS`; `source` and `lines` are the file, and the line of each key in it. With `files`,
+    the files that the question names must be there. All errors are one message.
     """
     errors = Gathered()
     found: dict[str, Any] = {}

@@ -176,13 +176,8 @@ def with_default_part(arguments: Sequence[str]) -> list[str]:
 def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
     """Add the verb that the arguments ask for; all verbs where they name none.
 
-    Only one verb is imported for a call that names one. A verb that cannot be imported is reported
-    on stderr and left out, unless it is the one that is asked for.
-
-    Raises
-    ------
-    UnsupportedError
-        When the verb that is asked for cannot be imported.
+    Only that one is imported, and must be. Another one that cannot be imported is reported on
+    stderr and left out.
     """
     words = [text for text in arguments if not text.startswith("-")]
     wanted, parts = (words[0] if words else None), _parts()
@@ -279,22 +274,10 @@ def open_streams() -> None:
 
 
 def ignore_broken_pipe(command: Callable[[], int]) -> int:
-    """Run a command; where the reader of its output goes away, end it without a word.
+    """Run a command; where the reader of its output goes away, end it with `BROKEN_PIPE`.
 
-    Parameters
-    ----------
-    command
-        Writes to standard output and returns an exit code.
-
-    Returns
-    -------
-    int
-        The command's exit code, or :data:`placement.cli.dispatch.BROKEN_PIPE`.
-
-    Notes
-    -----
-    The output of the command is flushed before this returns: a pipe that breaks later, on the
-    interpreter's way out, would show. Whatever else the command raises goes through.
+    The output is flushed here: a pipe that breaks later, on the interpreter's way out, would
+    show. Whatever else the command raises goes through.
     """
     try:
         try:
@@ -341,13 +324,7 @@ def answer_shell(parser: argparse.ArgumentParser) -> None:
 
 
 def shell_script(shell: str) -> str:
-    """Return the lines that teach a shell to complete ``placement``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without argcomplete.
-    """
+    """Return the lines that teach a shell to complete ``placement``; they need argcomplete."""
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError as error:
@@ -362,18 +339,7 @@ exit codes: 0 found · 1 bad input · 2 infeasible, or constraints broken · 3 n
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv
-        Arguments; None: those of the process.
-
-    Returns
-    -------
-    int
-        The exit code, see :mod:`placement.cli.dispatch`.
-    """
+    """Run the command line and return its exit code; without arguments, those of the process."""
     if "numpy" not in sys.modules:
         # OpenBLAS starts its threads with the import of NumPy, which takes longer than the import.
         # No product of matrices here gains by them, and a library must not decide it for others.

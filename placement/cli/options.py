@@ -71,23 +71,10 @@ def read_number(
     above: bool = False,
     infinite: bool = False,
 ) -> float:
-    """Read a finite number within a range, or "inf" where that has a meaning.
+    """Read a finite number from `least` (unless it must be `above`) to `most`, or "inf".
 
-    Parameters
-    ----------
-    value, field
-        The text, and the name for the message.
-    least, most
-        The range.
-    above
-        Whether the number must be greater than `least`.
-    infinite
-        Whether infinity is accepted as well.
-
-    Raises
-    ------
-    InputError
-        With the field, the text and the range.
+    "inf" is a number only where the value may be `infinite`. The error names `field`, text and
+    range.
     """
     try:
         result = float(value)
@@ -112,25 +99,7 @@ def read_named_numbers(
     most: float = LARGEST_NUMBER,
     above: bool = False,
 ) -> dict[str, float]:
-    """Read texts ``NAME=NUMBER``, each name at most once.
-
-    Parameters
-    ----------
-    values, field
-        The texts, and the name of the option for the message.
-    form
-        What one of them looks like, for the message: ``SITE=SHARE``.
-    known
-        The names that there are; None: any.
-    most, above
-        Range of the numbers from 0 on, as in :func:`read_number`.
-
-    Raises
-    ------
-    InputError
-        With the option and the text, for a text of another form, an unknown name, a name given
-        twice, and a number out of range.
-    """
+    """Read texts ``NAME=NUMBER`` as :func:`read_named_texts`; numbers from 0 to `most`."""
     texts = read_named_texts(values, field, form, known=known)
     return {name: read_number(text, field, 0.0, most, above=above) for name, text in texts.items()}
 
@@ -138,18 +107,9 @@ def read_named_numbers(
 def read_named_texts(
     values: Iterable[str], field: str, form: str, *, known: Collection[str] | None = None
 ) -> dict[str, str]:
-    """Read texts ``NAME=TEXT``, each name at most once.
+    """Read texts ``NAME=TEXT``, each name at most once and, if given, one of `known`.
 
-    Parameters
-    ----------
-    values, field, form, known
-        As :func:`read_named_numbers` takes them.
-
-    Raises
-    ------
-    InputError
-        With the option and the text, for a text of another form, an unknown name, and a name given
-        twice.
+    `field` is the option and `form` what a text looks like, for the message.
     """
     found: dict[str, str] = {}
     for value in values:
@@ -447,25 +407,10 @@ def ask(
 ) -> argparse._ArgumentGroup:
     """Add the options of groups of keys of a question; return the group of the last one.
 
-    Parameters
-    ----------
-    parser
-        Of the verb.
-    groups
-        Of :data:`placement.question.GROUPS`.
-    only, leave
-        Keys that alone are added; keys that are not. None: all of the groups.
-    required
-        Keys that must be given, by an option or the file.
-    title
-        Of the group in the help, in place of its own.
-    helps
-        Other help texts of keys.
-    option
-        Whether the instance is an option ``--instance`` that must be given, instead of the first
-        argument.
-    optional
-        Whether the first argument may be left out.
+    Of the groups (:data:`placement.question.GROUPS`) `only` some keys are added, or all but
+    those to `leave`; those `required` must be given, by an option or the file. `title` and
+    `helps` replace the title of the group and help texts of keys. The instance is the first
+    argument, which may be `optional`, or the `option` ``--instance``, which must be given.
     """
     asked: dict[str, bool] = dict(parser.get_default("asked") or {})
     for name in groups:

@@ -116,18 +116,8 @@ def _painted(text: str, style: str) -> str:
 class ProgressLine:
     """Shows reports, rewriting one line on a terminal and writing a line each elsewhere.
 
-    Parameters
-    ----------
-    stream
-        Where to.
-    in_ms
-        Turns objective and bound into ms.
-    unit
-        Shown in place of ms, for measures of something else.
-    every
-        Least seconds between two updates.
-    clock
-        Seconds; for tests.
+    `in_ms` turns objective and bound into ms, or into another `unit`; `every` is the least
+    number of seconds between two updates; tests have a `clock`.
     """
 
     def __init__(
@@ -551,23 +541,9 @@ def show_rows(
 ) -> int:
     """Print and write a comparison; return the exit code.
 
-    Parameters
-    ----------
-    args
-        Parsed, with the options of :func:`add_table_output` and
-        ``--progress``.
-    rows
-        Of :func:`collect`; keys that are no column are in the JSON document and the CSV only.
-    columns
-        Key of each column that is shown after method and status, with its header.
-    question
-        In words.
-    facts
-        Lines below the table.
-    interrupted
-        Whether Ctrl-C ended the comparison.
-    more
-        Further keys of the JSON document.
+    The rows are those of :func:`collect`; `columns` are the keys that are shown after method and
+    status, with their headers. Other keys are in the JSON document and the CSV only, as are
+    `more`. `facts` are lines below the table.
     """
     import pandas as pd
 

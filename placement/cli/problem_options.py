@@ -394,15 +394,8 @@ def problem_from(
 ) -> Problem:
     """Build the constraints of the question from its options.
 
-    Parameters
-    ----------
-    args
-        Parsed.
-    instance
-        Sites, clients, RTTs and demand.
-    configuration
-        Whether leader, voters and replicas are a configuration to hold against the question: then
-        only their numbers are part of it.
+    Leader, voters and replicas may be a `configuration` to hold against the question: then only
+    their numbers are part of it.
     """
     from placement.problem import ALL_REPLICAS, Problem
 

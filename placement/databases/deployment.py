@@ -526,13 +526,8 @@ class Deployment:
 def deployment_of_plan(plan: Plan) -> Deployment:
     """Return the deployment that a plan asks for, with its failover order.
 
-    The failover order is that of ``Plan.failures``: the voters by the mean latency
-    that each gives as leader when the leader's site is lost.
-
-    Raises
-    ------
-    InputError
-        When the plan holds no configuration.
+    That is the order of ``Plan.failures``: the voters by the mean latency that each gives as
+    leader when the leader's site is lost. A plan without a configuration is refused.
     """
     protocol = plan.problem.protocol
     if plan.found and isinstance(protocol, Protocol) and protocol.name == "coordinated":
@@ -660,15 +655,7 @@ def load_deployment(
 ) -> tuple[Deployment, Plan | QuorumPlan | None]:
     """Read a deployment, or a plan or a bare configuration as a deployment.
 
-    Returns
-    -------
-    tuple
-        The deployment, and the plan where the file holds one.
-
-    Raises
-    ------
-    InputError
-        For a file that is neither.
+    Return it with the plan, where the file holds one; any other file is refused.
     """
     from placement.io.formats.document import read_document
     from placement.io.plan_file import FORMAT as PLAN

@@ -82,22 +82,12 @@ def evaluate_deployment(
 ) -> DeploymentValue:
     """Evaluate a deployment, and find the best one with as many replicas and voters.
 
-    Parameters
-    ----------
-    deployment
-        Leader-based, with a place for some voter that may lead. Of equally preferred leaders, and
-        without a preference, the worst one leads.
-    instance
-        Sites, RTTs and demand.
-    survive, diversity, forbidden, non_voters
-        Rules that the best must obey, as for :class:`placement.Problem`; the deployment is held
-        against them too. The best is not held to a loss that no such configuration survives.
-        Beside these it keeps the numbers of replicas and voters, the votes of a commit, and the
-        largest number of replicas at one site.
-    level
-        Of the losses.
-    time_limit
-        Of the search for the best, seconds.
+    Of equally preferred leaders, and without a preference, the worst one leads. The deployment
+    is held against the rules `survive`, `diversity`, `forbidden` and `non_voters`, as of
+    :class:`placement.Problem`. The best obeys them, except a loss that no such configuration
+    survives; it keeps the numbers of replicas and voters, the votes of a commit, and the largest
+    number of replicas at one site. `level` is that of the losses; the search for the best has
+    `time_limit` seconds.
 
     Raises
     ------

@@ -80,23 +80,10 @@ def lint_deployment(
 ) -> tuple[Finding, ...]:
     """Return the findings that need no knowledge of the system.
 
-    Parameters
-    ----------
-    deployment
-        The roles.
-    instance
-        Where the sites and their failure domains are from.
-    localities
-        For the number of nodes at each site (column ``nodes``).
-    survive
-        A failure-domain level: the loss of any one domain must leave a quorum. A loss that
-        surely stops writes is an error then; where free replicas decide it, the finding has the
-        rule :data:`GOAL_OPEN`. The other levels are looked at too, as warnings.
-
-    Raises
-    ------
-    InputError
-        For an unknown level.
+    The instance has the sites and their failure domains, the localities the number of nodes at
+    each site. `survive` is a level of which the loss of any one domain must leave a quorum. A
+    loss that surely stops writes is an error then; where free replicas decide it, the finding has
+    the rule :data:`GOAL_OPEN`. The other levels are looked at too, as warnings.
     """
     found = _roles(deployment, instance.sites)
     for one in deployment.held:

@@ -204,13 +204,7 @@ def load_localities(path: str | os.PathLike[str] | None, sites: Sequence[str]) -
     """Read the table of localities: CSV, TSV or Parquet with a header, or a JSON object of names.
 
     A JSON object is ``{"name in the database": "site", …}``. Without a table, a site that is a
-    region of a cloud is called as the programs of its provider call it.
-
-    Raises
-    ------
-    InputError
-        With file and row, for a table without the columns ``locality`` and ``site``, and as
-        :class:`Localities` does.
+    region of a cloud is called as the programs of its provider call it. Errors name file and row.
     """
     if path is None:
         from placement.datasets.cloud_regions import programmatic_names

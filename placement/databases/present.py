@@ -22,21 +22,9 @@ _EXPECTED = (
 def read_present(instance: Instance, path: str, *, database: str | None = None) -> Configuration:
     """Return the configuration of a file on the sites of an instance.
 
-    Parameters
-    ----------
-    instance
-        The one that has the sites.
-    path
-        A plan file; JSON or TOML with `leader`, `voters` and `replicas`; a deployment that
-        ``placement db read`` wrote; or the output of a database.
-    database
-        System whose output the file is; None: one of the other kinds.
-
-    Raises
-    ------
-    InputError
-        For a file of no such kind, with the option that would make it right; for a plan without a
-        configuration, and for a site that the instance does not have.
+    The file is a plan; JSON or TOML with `leader`, `voters` and `replicas`; a deployment that
+    ``placement db read`` wrote; or the output of a `database`, a system. The error about another
+    file names the option that would make it right.
     """
     if database is not None:
         from placement.databases.localities import load_localities

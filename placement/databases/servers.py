@@ -72,12 +72,8 @@ def path_between(before: Deployment, after: Deployment) -> MovePath:
 
     At a site the first numbers are the voters of `before`, then its other replicas, then new
     ones. Votes stay where they are where `after` allows it. Two stores without leaders have no
-    steps of votes and leaders: the path is empty then.
-
-    Raises
-    ------
-    UnsupportedError
-        When only one of the two has a leader, or one leaves the place of a replica open.
+    steps of votes and leaders: the path is empty then. Where only one has a leader, or one leaves
+    the place of a replica open, there is none: UnsupportedError.
     """
     if before.read is not None and after.read is not None:
         return MovePath(before, ())
@@ -169,14 +165,8 @@ def server_refusals(
 ) -> list[str]:
     """Return why a configuration cannot name the servers; empty where it can.
 
-    Parameters
-    ----------
-    deployment, localities
-        Replicas, and the table with a row for each server.
-    fits
-        Name -> whether the configuration can hold it.
-    kind
-        What a name has to be: "a host name".
+    The table has a row for each server; `fits` says whether the configuration can hold a name,
+    and `kind` what a name has to be: "a host name".
     """
     found = []
     names = [member.name for member in deployment.members]
@@ -200,12 +190,7 @@ def numbered_steps(
 ) -> list[str]:
     """Return the steps of a path as text, with what is broken at each; a step without words goes.
 
-    Parameters
-    ----------
-    path, servers
-        As :func:`written_servers` returns the servers; no path, no steps.
-    words
-        Move and server -> what to do.
+    The servers are those of :func:`written_servers`; `words` say what to do.
     """
     steps: list[str] = []
     for move in () if path is None else path.steps:
@@ -221,12 +206,8 @@ def written_servers(
     """Return the servers of a deployment, and the servers before, on the way and after by replica.
 
     Without a path the second are none, and the first are by site the voters first, in the order of
-    the table. A running voter keeps its special role while it votes.
-
-    Raises
-    ------
-    InputError
-        When the present deployment does not name its servers, or the table has too few.
+    the table. A running voter keeps its special role while it votes. Servers that the present
+    deployment does not name, or that the table lacks, are refused.
     """
     table = {row.name: row.facts for row in localities.rows}
     asked = {member.name: member for member in deployment.members}

@@ -252,17 +252,8 @@ def write_deployment(
 ) -> Script:
     """Write a deployment in the language of a system.
 
-    Parameters
-    ----------
-    system, deployment, request
-        What is said, and in which language.
-    present
-        The deployment that runs now; the text then has the steps from it, in a safe order.
-
-    Raises
-    ------
-    UnsupportedError
-        When the deployment cannot be said in this system, with every reason.
+    With the deployment that runs at `present`, the text has the steps from it, in a safe order.
+    What cannot be said in this system is refused with every reason: UnsupportedError.
     """
     from placement.databases.servers import path_between
 

@@ -45,16 +45,8 @@ def check_keys(
 ) -> None:
     """Refuse the keys of a table that may change what it means: every reader calls this.
 
-    Parameters
-    ----------
-    table
-        Keys as the database wrote them.
-    used
-        Keys that the reader uses.
-    ignored
-        Keys that change neither where replicas are nor what they do, a list in its module.
-    without_effect
-        Key -> values at which it changes nothing, as null does; any other value is refused.
+    Keys that are `ignored`, a list in the module of the reader, change neither where replicas are
+    nor what they do; those `without_effect` change nothing at some values, as null does.
     """
     for key, good in (without_effect or {}).items():
         value = table.values.get(key)

@@ -191,15 +191,10 @@ def check_names(
     sites: SiteTable | None,
     operations: tuple[Operation, ...],
 ) -> None:
-    """Refuse names that stand in one table and not in the others.
+    """Refuse names that stand in one table and not in the others, all such names together.
 
-    None stands for a table that is not given, or that could not be read. Parameters as of
+    None stands for a table that is not given, or that could not be read; the tables are those of
     :func:`assemble`.
-
-    Raises
-    ------
-    InputError
-        All such names together: sites without RTTs, clients that are no sites, operations.
     """
     gathered = Gathered()
     clients: tuple[str, ...] = ()

@@ -64,30 +64,10 @@ def read_database_demand(
 ) -> dict[str, FloatArray]:
     """Read what each database issues, added up over all rows; a large table part by part.
 
-    Parameters
-    ----------
-    path
-        As :func:`read_demand`, with a column ``database``; or a folder of Parquet files. Rows of
-        the same database, client and operation (of several intervals) are added up.
-    clients, operations
-        Names in the order wanted; a table that names others is refused.
-
-    Returns
-    -------
-    dict
-        Counts by database, in the order of first rows, each of shape (clients, operations).
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column: for a missing column, an unknown name, a count that is missing,
-        negative or not finite.
-    MissingDependencyError
-        For Parquet without pyarrow.
-
-    Notes
-    -----
-    O(rows); memory for the counts and for one part of a Parquet file.
+    The table is as for :func:`read_demand`, with a column ``database``, or a folder of Parquet
+    files; `clients` and `operations` are as there. The counts by database, in the order of first
+    rows, have the shape (clients, operations). O(rows); memory for the counts and for one part
+    of a Parquet file. Errors name file, row and column.
     """
     counts: dict[str, FloatArray] = {}
     for frame in read_frames(path):
@@ -300,18 +280,10 @@ def order_intervals(
 ) -> IntervalOrder:
     """Sort interval labels by time, or by size where they are numbers.
 
-    Parameters
-    ----------
-    labels
-        Distinct labels in the order of the file. ISO 8601 dates and times are sorted by time,
-        numbers by size. Labels of any other kind, or of several kinds, keep the order given.
-    source
-        The file, for messages.
-    at
-        Returns file and row of a label's first row, from its position; None: the file alone.
-    fill
-        Whether to add the intervals between the first and the last that are not named, where times
-        or whole numbers lie on a regular grid.
+    Labels are distinct and in the order of the file. ISO 8601 dates and times are sorted by time,
+    numbers by size; labels of any other kind, or of several kinds, keep their order. With `fill`,
+    the intervals between the first and the last that are not named are added, where times or whole
+    numbers lie on a regular grid. `at` names the place of a label's first row.
 
     Raises
     ------

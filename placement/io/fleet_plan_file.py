@@ -104,17 +104,8 @@ def _constraints(fleet: FleetProblem) -> dict[str, int]:
 def with_question(document: Mapping[str, object], fleet: FleetProblem) -> dict[str, object]:
     """Return the document of a plan, or of none, with its question: the file needs no other.
 
-    Parameters
-    ----------
-    document
-        From :func:`placement.fleet.fleet_tables.fleet_document` or ``no_plan_document``.
-    fleet
-        The question. Each row of the document gets the cells of its database.
-
-    Raises
-    ------
-    InputError
-        When the instances of two databases differ in more than their counts.
+    The document is that of :mod:`placement.fleet.fleet_tables`; each of its rows gets the cells of
+    its database. Instances of two databases that differ in more than their counts are refused.
     """
     number, sites = _constraints(fleet), fleet.sites
     cells: dict[str, dict[str, object]] = {}
@@ -152,23 +143,9 @@ def wide_frame(frame: pd.DataFrame, document: Mapping[str, object]) -> pd.DataFr
 
 
 class FleetFile:
-    """A file of a plan of a fleet.
+    """A file of a plan of a fleet: its path, and the document that it holds beside its rows.
 
-    Parameters
-    ----------
-    path
-        The file.
-    document
-        What it says beside its rows.
-
-    Attributes
-    ----------
-    source
-        The path, for messages.
-    about
-        The document, to be read by key.
-    limits
-        What the databases share.
+    `about` is the document, to be read by key; `limits` are what the databases share.
     """
 
     def __init__(self, path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
@@ -217,14 +194,8 @@ class FleetFile:
     def parts(self) -> Iterator[FleetPlan | FleetProblem]:
         """Yield the databases, some at a time, with the limits of all.
 
-        Those of a file without a plan come without configurations. Groups that
-        must not share a site have the databases of the part alone.
-
-        Raises
-        ------
-        InputError
-            Naming file, row and field: for a value of another type, an unknown site, a database
-            that stands in two places, one without copies, a group with an unknown database.
+        Those of a file without a plan come without configurations. Groups that must not share a
+        site have the databases of the part alone. Errors name file, row and field.
         """
         seen: set[str] = set()
         grouped = itertools.groupby(self._rows(), key=lambda row: row.text("database"))
@@ -366,26 +337,18 @@ class FleetCheck:
 def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> FleetCheck:
     """Prove the bound in a file of ``placement fleet`` again, and every limit of its plan.
 
-    Parameters
-    ----------
-    path
-        JSON or Parquet, as the verb wrote it with ``-o``. Parquet is read in batches.
-    work
-        Most steps to take, as :func:`placement.check_certificate` counts them.
+    Parquet is read in batches. `work` is the most steps to take, as
+    :func:`placement.check_certificate` counts them: one call of the exact search, and a replay of
+    its certificate, for each database.
 
     Raises
     ------
     InputError
-        For a file that holds something else, and where a number of it is not the one computed
-        again.
+        Where the file, or a number of it, is not what is computed again.
     CertificateError
         When the bound is not proven, or the plan breaks a rule or a limit.
     LimitError
         When the proof takes more than `work` steps.
-
-    Notes
-    -----
-    One call of the exact search, and a replay of its certificate, for each database.
     """
     file = read_fleet_file(path)
     limits = file.about.tables("limits")

@@ -322,13 +322,7 @@ def _manifest(path: Path) -> Path:
 
 
 def check_fingerprint(document: Document, instance: Instance) -> None:
-    """Refuse an instance that is not the one its fingerprint was written for.
-
-    Raises
-    ------
-    InputError
-        Naming both fingerprints.
-    """
+    """Refuse an instance that is not the one its fingerprint was written for."""
     if document.has("fingerprint") and document.text("fingerprint") != instance.fingerprint:
         raise document.refuse(
             "fingerprint",
@@ -349,24 +343,9 @@ def read_sites(
 ) -> tuple[tuple[str, ...], FloatArray | None, dict[str, tuple[str | None, ...]]]:
     """Read a table of sites (or clients): names, coordinates, failure domains.
 
-    Parameters
-    ----------
-    table
-        First column: names; ``lat`` and ``lon`` (or ``latitude``, ``lng``, …): coordinates in
-        degrees, blank where unknown.
-    levels
-        Level -> column; None: every other column of names is a level with the column's name.
-    word
-        What a row is.
-
-    Returns
-    -------
-    names
-        In the order of the table.
-    coordinates
-        Shape (n, 2), or None when there are no such columns.
-    domains
-        Level -> labels; a blank cell is None.
+    The first column has the names. ``lat`` and ``lon`` (or ``latitude``, ``lng``, …) are degrees,
+    shape (n, 2), blank where unknown; None without such columns. `levels` are level -> column;
+    without them every other column of names is a level. Labels by level are None in a blank cell.
 
     Raises
     ------

@@ -34,19 +34,10 @@ class Labelled:
         rows: tuple[str, Sequence[str]],
         columns: tuple[str, Sequence[str]],
     ) -> FloatArray:
-        """Return the values in another order of the same names.
+        """Return the values in another order of the same names; refuse names that others lack.
 
-        Parameters
-        ----------
-        intervals
-            Wanted order; None when there is no such axis.
-        rows, columns
-            The word for one ("client", "site", …) and the wanted order.
-
-        Raises
-        ------
-        InputError
-            When a name is missing in the table or unknown outside it.
+        `intervals` is the wanted order, None without such an axis; `rows` and `columns` are the
+        word for one ("client", "site", …) and the wanted order.
         """
         values = self.values
         axes = [(rows[0], self.rows, rows[1]), (columns[0], self.columns, columns[1])]
@@ -70,14 +61,8 @@ def check_known(
 ) -> None:
     """Refuse names of a table that the other tables lack, each with the nearest name.
 
-    Parameters
-    ----------
-    source, word
-        The table, and what a name is.
-    have, want
-        The names of the table, and those of the others.
-    missing
-        Names of the others that this table lacks: what a stray name may mean.
+    A `word` says what a name is. The table has the names `have`, the others `want`; those `missing`
+    in the table are what a stray name may mean.
     """
     known = set(want)
     words = f"one of the {word}s of the other tables"
@@ -101,11 +86,6 @@ def matrix_of(
     """Return a matrix whose first columns, the `keys`, hold the intervals (if any) and the rows.
 
     With `gaps`, a blank cell is NaN, and blanks around names are left out.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_matrix`.
     """
     columns = frame.columns[len(keys) :]
     if not columns:

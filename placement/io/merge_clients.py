@@ -47,23 +47,8 @@ class MergedClients:
 def merge_clients(instance: Instance, most: float) -> MergedClients:
     """Merge clients whose RTTs differ by at most `most` ms to every site.
 
-    Parameters
-    ----------
-    instance
-        Sites, clients and demand.
-    most
-        Largest difference, ms, >= 0.
-
-    Returns
-    -------
-    MergedClients
-        O(clients · sites · similar clients) time, where those are similar whose RTT to one site is.
-
-    Raises
-    ------
-    InputError
-        When `most` is negative or not finite, or when the instance has waits, a protocol or
-        prices, for which the bound says nothing.
+    O(clients · sites · similar clients) time, where those are similar whose RTT to one site is.
+    Instances with waits, a protocol or prices, for which the bound says nothing, are refused.
     """
     if not 0 <= most < math.inf:
         raise InputError(

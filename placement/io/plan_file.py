@@ -552,20 +552,9 @@ def _quorum_values(plan: QuorumPlan) -> dict[str, object]:
 def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
     """Return the plan that :func:`quorum_plan_document` wrote.
 
-    Parameters
-    ----------
-    document
-        The file.
-    work
-        Most steps that the evaluation of the plan in all losses may take.
-
-    Raises
-    ------
-    InputError
-        For a value that is missing, wrong, or not what is recomputed; the message names file,
-        field, value and what was expected.
-    LimitError
-        When the losses of the file take more than `work` steps, before any is listed.
+    A value that is missing, wrong, or not what is recomputed is refused with file, field and what
+    was expected. LimitError, when the evaluation in all losses takes more than `work` steps, comes
+    before any loss is listed.
     """
     with located(document.source):
         table = document.table("problem")

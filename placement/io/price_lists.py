@@ -109,17 +109,8 @@ class TransferTable(_PriceList):
     ) -> FloatArray:
         """Return the price per GB from each sender to each receiver, shape (senders, receivers).
 
-        Parameters
-        ----------
-        senders, receivers
-            Names of places.
-        same
-            Pairs that are one place, which cost nothing, as booleans.
-
-        Raises
-        ------
-        InputError
-            For pairs without a price, and for pairs with tiers.
+        Pairs that are the `same` place cost nothing; those without a price or with tiers are
+        refused.
         """
         found = np.zeros((len(senders), len(receivers)))
         missing: list[tuple[str, str]] = []
@@ -255,14 +246,10 @@ class _Rate:
 def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
     """Read prices of sites per month.
 
-    Parameters
-    ----------
-    path
-        A table: ``site``, and one or more of ``storage`` (or ``price``; per replica),
-        ``storage_gb`` (per GB), ``machines``, ``machines_non_voting``, ``requests`` (per million
-        operations); ``currency`` if named. Or
-        the JSON of a cloud, with one price per hour of the machine and one per GB and month of
-        the storage that a replica uses in each region.
+    A table has ``site``, one or more of ``storage`` (or ``price``; per replica), ``storage_gb``
+    (per GB), ``machines``, ``machines_non_voting``, ``requests`` (per million operations), and
+    ``currency`` if named. The JSON of a cloud has one price per hour of the machine and one per GB
+    and month of the storage that a replica uses in each region.
 
     Raises
     ------
@@ -298,14 +285,11 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
 
 
 def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
-    """Read prices per GB sent.
+    """Read prices per GB sent: a table, or the JSON of a cloud.
 
-    Parameters
-    ----------
-    path
-        A table. *Long*: ``from``, ``to`` and ``price`` (or other words for them), with ``up_to_gb``
-        where prices depend on the volume per month. *Square*: the sender in the first column, one
-        column per receiver; a blank cell is a pair without a price. Or the JSON of a cloud.
+    *Long*: ``from``, ``to`` and ``price`` (or other words for them), with ``up_to_gb`` where prices
+    depend on the volume per month. *Square*: the sender in the first column, one column per
+    receiver; a blank cell is a pair without a price.
 
     Raises
     ------
@@ -348,13 +332,7 @@ def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
 
 
 def read_tiers(path: str | os.PathLike[str]) -> dict[str, Tiers]:
-    """Read the tiers of each sender: ``from``, ``up_to_gb`` (blank: no limit) and ``price``.
-
-    Raises
-    ------
-    InputError
-        For tiers that do not ascend or do not end without a limit, and negative prices.
-    """
+    """Read the tiers of each sender: ``from``, ``up_to_gb`` (blank: no limit) and ``price``."""
     table = _table(path)
     table.column(_UP_TO)
     found = _long(table, ("from",))
@@ -605,11 +583,8 @@ class PriceInput:
 def with_prices(instance: Instance, given: PriceInput) -> Instance:
     """Return the instance with other prices.
 
-    Raises
-    ------
-    InputError
-        For a site or a pair without a price, two currencies, a client that moves data and has no
-        place, and as :class:`placement.Prices`.
+    A site or a pair without a price, two currencies, and a client that moves data and has no place
+    are refused.
     """
     before = instance.prices
     fields: dict[str, object] = {}

@@ -34,11 +34,8 @@ _OBJECTIVES = Group(
 def problem_document(problem: Problem) -> dict[str, object]:
     """Return a question by name, JSON-ready: the fields of the schema, and those of classes.
 
-    Raises
-    ------
-    UnsupportedError
-        For an objective that is not registered: better no file than one that asks another
-        question.
+    UnsupportedError for an objective that is not registered: better no file than one that asks
+    another question.
     """
     found: dict[str, object] = {}
     for key in (key for key in KEYS.values() if key.field):
@@ -85,15 +82,10 @@ _OF_MOVES = {
 
 
 def question_of(problem: Problem, **more: Any) -> Question:
-    """Return the question of a problem as a user writes it.
+    """Return the question of a problem as a user writes it, with `more` keys: instance, method.
 
-    Parameters
-    ----------
-    problem
-        Any; an objective that is neither a percentile nor of measures, and the distributions of
-        RTTs, have no keys.
-    more
-        Values of further keys: the instance, the method.
+    An objective that is neither a percentile nor of measures, and the distributions of RTTs, have
+    no keys.
     """
     values: dict[str, Any] = {}
     for key in (key for key in KEYS.values() if key.field):
@@ -143,20 +135,7 @@ _PLAIN = tuple(
 
 
 def problem_from(document: Document, instance: Instance) -> Problem:
-    """Read the document of :func:`problem_document`.
-
-    Parameters
-    ----------
-    document
-        The table of the question.
-    instance
-        The one it is about.
-
-    Raises
-    ------
-    InputError
-        For a key that says nothing, a wrong value, and a question that the instance cannot have.
-    """
+    """Read the document of :func:`problem_document`, a question about an instance."""
     refuse_gone(document)
     replicas: int | tuple[int, int] | tuple[str, ...]
     if isinstance(document.values.get("replicas"), dict):
@@ -199,13 +178,7 @@ _GONE = {
 
 
 def refuse_gone(document: Document) -> None:
-    """Refuse keys of files of older versions of this package, with what takes their place.
-
-    Raises
-    ------
-    InputError
-        Naming the file, the key and the way out.
-    """
+    """Refuse keys of files of older versions of this package, with what takes their place."""
     for key, (what, instead) in _GONE.items():
         if document.has(key):
             raise document.refuse(key, what, instead)
@@ -215,11 +188,6 @@ def read_protocol(document: Document) -> CommitProtocol | None:
     """Return the protocol of a question or an instance; None without the key ``protocol``.
 
     The key is a text, ``"epaxos:slow=0.05"``, or a table: `name` with the parameters.
-
-    Raises
-    ------
-    InputError
-        Naming the file, for an unknown name, key or value.
     """
     if not document.has("protocol"):
         return None
@@ -246,29 +214,11 @@ _Difference = tuple[str, str, object, object]  # path, message, found, expected
 def check_recomputed(
     document: Document, expected: Mapping[str, object], whose: str, *, defaults: bool = False
 ) -> None:
-    """Refuse a table of a file that holds anything but recomputed values.
+    """Refuse a table of a file that holds anything but recomputed values, linear in the table.
 
-    Parameters
-    ----------
-    document
-        The table; a key may be missing there, but inside the value of a key only with `defaults`.
-    expected
-        Every key that may be there, with its recomputed value, JSON-like.
-    whose
-        What the values belong to, for the message ("this configuration").
-    defaults
-        Whether a missing key, at any depth, stands for a default.
-
-    Raises
-    ------
-    InputError
-        For a key that is not expected, and for the first value that differs by more than a relative
-        1e-9; the message names file, key, value and what was recomputed.
-
-    Notes
-    -----
-    Linear in the table. Rows of a ranking whose numbers agree may have changed places, because two
-    machines may round the values of two equals differently.
+    `expected` has every key that may be there; a missing one, at any depth with `defaults`, stands
+    for a default. Numbers may differ by a relative 1e-9. Rows of a ranking whose numbers agree may
+    have changed places: two machines may round the values of two equals differently.
     """
     document.only(expected)
     for key, value in expected.items():

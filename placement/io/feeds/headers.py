@@ -224,13 +224,7 @@ def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, o
 
 
 def the_column(fitting: Sequence[str], role: str, source: str, option: str) -> str | None:
-    """Return the one column that fits a role; None without any.
-
-    Raises
-    ------
-    InputError
-        Where several fit, and none is called as the role is.
-    """
+    """Return the one column that fits a role, or that is called so; None without any."""
     exact = [name for name in fitting if name == role]
     if len(exact or fitting) > 1:
         words = f"several columns may be the {role}"

@@ -92,13 +92,7 @@ class PairSamples:
         self.aliases: dict[str, str] = {}
 
     def probe(self, start: str, end: str, place: str, *, run: bool = False) -> _Run:
-        """Record a pair, also when no answer came; `run` begins another run of the tool.
-
-        Raises
-        ------
-        InputError
-            For a blank name.
-        """
+        """Record a pair, also when no answer came; `run` begins another run of the tool."""
         for name in (start, end):
             if not name.strip() or "\0" in name:
                 raise refused(place, "host", "no name", name, "a name or address")
@@ -264,19 +258,9 @@ def _cells(table: RttTable) -> dict[Pair, FloatArray]:
 def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading:
     """Return the RTTs of several readings as one.
 
-    Parameters
-    ----------
-    readings
-        At least one.
-    closed
-        Whether every destination must be a site, as in RTTs between sites: a table none of whose
-        columns is a row anywhere is then refused.
-
-    Raises
-    ------
-    InputError
-        For a pair with different RTTs in two readings, for readings with intervals, and for columns
-        that are no sites.
+    With `closed`, every destination must be a site, as in RTTs between sites: a table none of whose
+    columns is a row anywhere is refused then. Readings with intervals, and a pair with different
+    RTTs in two readings, are refused.
     """
     tables = [reading.table for reading in readings]
     sources = {name for table in tables for name in table.sources}
@@ -331,22 +315,11 @@ def round_trips(reading: RttReading) -> RttReading:
 
 
 def renamed(reading: RttReading, names: Mapping[str, str], source: str) -> RttReading:
-    """Return a reading with the names of sites in the place of hosts.
+    """Return a reading of RTTs between hosts with the names of sites in their place.
 
-    Parameters
-    ----------
-    reading
-        RTTs between hosts.
-    names
-        Host -> site. Hosts that are not listed keep their names. Where several hosts make one site,
-        the RTT of a pair of sites is the median over the pairs of hosts.
-    source
-        Option or file of the names, for messages.
-
-    Raises
-    ------
-    InputError
-        For a host that the reading does not have.
+    `names` are host -> site; other hosts keep their names, and a host that the reading does not
+    have is refused, with the `source` of the names. Where several hosts make one site, the RTT of
+    a pair of sites is the median over the pairs of hosts.
     """
     if not names:
         return reading

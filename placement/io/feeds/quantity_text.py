@@ -51,26 +51,10 @@ def clean_rtts(
 ) -> Cleaned:
     """Return a column of RTTs in milliseconds.
 
-    Parameters
-    ----------
-    cells
-        The column.
-    at
-        Place of a row, for messages.
-    column
-        Its name, for messages.
-    unit
-        Unit that the user said; None: `default`.
-    decimal
-        Decimal sign; "auto": by the cells of the column.
-    default
-        Unit that the header says, for cells that have none; None: milliseconds.
-
-    Raises
-    ------
-    InputError
-        For a cell with an unknown unit or one that contradicts `unit`, and for numbers such as
-        ``1,234`` that may be thousands or fractions.
+    `at` is the place of a row, for messages. `unit` is what the user said, and `default` what the
+    header says, for cells that have none; without both they are milliseconds. An unknown unit,
+    one that contradicts `unit`, and numbers such as ``1,234`` that may be thousands or fractions
+    are refused.
     """
     told = unit or default
     parts = [_split(cell) for cell in cells]

@@ -89,12 +89,8 @@ def read_rtt(
 def read_pairs(path: str | os.PathLike[str]) -> PairTable:
     """Read distributions: percentiles, a histogram, or a row per sample, under any usual names.
 
-    Raises
-    ------
-    InputError
-        For a missing column, percentiles that fall within a row, a pair given twice (in a table of
-        percentiles), a histogram without weight, and cells that are no numbers; with file, row,
-        field.
+    Percentiles that fall within a row, a pair given twice in a table of percentiles, and a
+    histogram without weight are refused, with file, row and field.
     """
     try:
         (table, *_), request = Content.of(path).blocks, FeedRequest()

@@ -135,12 +135,7 @@ class ColumnTable:
     def matrix(self, columns: Sequence[str], expected: str, *, blank: bool = False) -> FloatArray:
         """Return columns of numbers from 0 to :data:`LARGEST`, shape (rows, columns).
 
-        A `blank` cell may be allowed, and is NaN.
-
-        Raises
-        ------
-        InputError
-            For a missing column or any other cell, with its row.
+        A `blank` cell may be allowed, and is NaN. Any other cell is refused with its row.
         """
         if self.fast is not None and set(columns) <= set(self.columns):
             first = self.columns.index(columns[0]) if columns else 0
@@ -276,20 +271,8 @@ def _fast_csv(content: bytes, suffix: str, names: Names) -> pd.DataFrame | None:
 def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Iterator[ColumnTable]:
     """Read a table part by part: Parquet files by some ten thousand rows, other files whole.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet, or a folder of Parquet files, which are read in the order of their
-        names.
-    names
-        As :func:`read_frame`.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_frame`, and for a folder without Parquet files.
-    MissingDependencyError
-        For Parquet without pyarrow.
+    The files of a folder of Parquet files are read in the order of their names. `names` and errors
+    are as for :func:`read_frame`.
     """
     where = Path(path)
     files = [where]

@@ -45,25 +45,10 @@ def read_json(path: str | os.PathLike[str], expected: str = "") -> object:
 def parse_json(text: str, source: str, expected: str = "") -> object:
     """Return the value of a JSON text: the one place where this package reads JSON of others.
 
-    Parameters
-    ----------
-    text
-        One JSON value.
-    source
-        The file (and row) it came from, for messages.
-    expected
-        What the text should have been, for the message about a text that is not JSON.
-
-    Raises
-    ------
-    InputError
-        For a text that is not JSON, and for what other readers of JSON would take differently: NaN
-        and infinity, numbers that no double holds, a key given twice, half of a surrogate pair,
-        more than 200 levels of nesting. The message names the key.
-
-    Notes
-    -----
-    Linear in the text.
+    `source` is the file (and row) it came from, and `expected` what the text should have been, for
+    messages. What other readers of JSON would take differently is refused by its key: NaN and
+    infinity, numbers that no double holds, a key given twice, half of a surrogate pair, more than
+    200 levels of nesting. Linear in the text.
     """
 
     def refuse(constant: str) -> NoReturn:
@@ -181,13 +166,7 @@ def read_document(path: str | os.PathLike[str], expected: str = "") -> Document:
 
 
 def encode_json(value: object) -> bytes:
-    """Return `value` as indented UTF-8 JSON with a final newline; floats read back exactly.
-
-    Raises
-    ------
-    InputError
-        For text that UTF-8 cannot write (half of a surrogate pair).
-    """
+    """Return `value` as indented UTF-8 JSON with a final newline; floats read back exactly."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     return encode_text(text)
 
@@ -205,12 +184,7 @@ def jsonable(value: object, field: str, depth: int = 0) -> object:
     """Turn a JSON-like value (NumPy numbers and arrays allowed) into plain JSON.
 
     Tuples and arrays become lists; NaN and infinities become ``{"$float": "nan"}`` and read back as
-    what they were through :func:`unjsonable`.
-
-    Raises
-    ------
-    InputError
-        For anything else, naming where it stands.
+    what they were through :func:`unjsonable`. Anything else is refused with its place.
     """
     if depth > _DEPTH:
         raise InputError("nested too deeply", field=field)
@@ -247,11 +221,7 @@ def _plain(value: bool | str | int) -> bool | str | int:
 def unjsonable(value: object) -> object:
     """Undo :func:`jsonable` (sequences come back as lists).
 
-    Raises
-    ------
-    ValueError
-        For ``{"$float": …}`` with anything but "nan", "inf" or "-inf"; :meth:`Document.plain` names
-        its key.
+    ValueError for ``{"$float": …}`` with anything but "nan", "inf" or "-inf".
     """
     if isinstance(value, dict):
         if set(value) == {_FLOAT}:
@@ -381,13 +351,8 @@ class Document:
     def fields(self, kind: type, names: Iterable[str] = ()) -> dict[str, Any]:
         """Return fields of a dataclass that are there, each read as its type says.
 
-        Parameters
-        ----------
-        kind
-            The dataclass. Numbers, truth values, texts, enumerations, sequences of text, mappings
-            from text to one of them, and unions are read.
-        names
-            The fields to read; all of them without any.
+        `names` are the fields to read, all without any: numbers, truth values, texts, enumerations,
+        sequences of text, mappings from text to one of them, and unions.
         """
         # types of other fields may be imported for type checkers only
         types = {name: kind.__annotations__[name] for name in names or kind.__annotations__}

@@ -112,34 +112,11 @@ def write_folder(
     force: bool = False,
     stale: Iterable[str] = (),
 ) -> Path:
-    """Write tables and the manifest that names them, all or nothing.
+    """Write tables and the manifest that names them, all or nothing; return its path.
 
-    Parameters
-    ----------
-    folder
-        Where; created when absent, its parent must exist.
-    tables
-        Plain file name -> content.
-    manifest_name
-        File name of the manifest.
-    manifest
-        Makes the manifest from the names the tables got.
-    force
-        Replace the manifest of a folder that exists and is not empty.
-    stale
-        File names in the folder that the old manifest names: removed once the new manifest stands,
-        unless the new one names them too.
-
-    Returns
-    -------
-    Path
-        The manifest.
-
-    Raises
-    ------
-    InputError
-        When the folder exists, holds anything, and `force` is false; or when something other than a
-        folder stands there. Nothing is written then.
+    The tables are content by plain file name; `manifest` makes the manifest from the names that
+    they got. A folder that is not empty is refused without `force`. `stale` are the files that the
+    old manifest names: they are removed once the new manifest stands, unless it names them too.
     """
     target = check_folder(folder, force=force)
     fresh = not target.exists() or not any(target.iterdir())
@@ -290,14 +267,7 @@ _KINDS = (
 
 
 def check_input(path: str | os.PathLike[str]) -> None:
-    """Check that a path is one of a regular file that is not too large, without opening it.
-
-    Raises
-    ------
-    InputError
-        When there is no such file, it is of another kind, it is larger than :data:`LARGEST_FILE`,
-        or the path is no path (it holds a NUL, or half of a surrogate pair).
-    """
+    """Check that a path is one of a regular file that is not too large, without opening it."""
     source = os.fspath(path)
     try:
         found = os.stat(source)

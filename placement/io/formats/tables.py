@@ -87,19 +87,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
     """Return the table in a text.
 
-    Parameters
-    ----------
-    text
-        Rows of cells; lines before the header with ``#``, ``%``, ``;`` or ``//`` are left out.
-    source
-        The file, for messages.
-    delimiter
-        None: a comma, semicolon, tab or bar, by the header.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_table`.
+    Without a delimiter, the header tells it: a comma, semicolon, tab or bar. Lines before the
+    header with ``#``, ``%``, ``;`` or ``//`` are left out.
     """
     lines = text.splitlines(keepends=True)
     first = 0
@@ -143,21 +132,8 @@ def table_of_cells(
 ) -> Table:
     """Return a table; columns without a name and without cells are left out.
 
-    Parameters
-    ----------
-    source
-        The file, for messages.
-    header
-        Names of the columns.
-    rows
-        Cells; blank ones beyond the header are left out.
-    numbers
-        Row number of each row in the file.
-
-    Raises
-    ------
-    InputError
-        For a row of another length, two columns of one name, and cells below no name.
+    `numbers` are the rows' numbers in the file. A row of another length, two columns of one name,
+    and cells below no name are refused.
     """
     used = [0, *(i for i, name in enumerate(header) if i and name.strip())]
     width = used[-1] + 1
@@ -204,13 +180,7 @@ def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
 
 
 def load_pyarrow() -> tuple[Any, Any]:
-    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without pyarrow.
-    """
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -221,15 +191,7 @@ def load_pyarrow() -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def open_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Open a Parquet file, a ``pyarrow.parquet.ParquetFile``.
-
-    Raises
-    ------
-    InputError
-        For a file that is no Parquet file, or breaks off.
-    MissingDependencyError
-        Without pyarrow.
-    """
+    """Open a Parquet file, a ``pyarrow.parquet.ParquetFile``; refuse one that breaks off."""
     pa, pq = load_pyarrow()
     source = os.fspath(path)
     check_input(path)
@@ -249,13 +211,7 @@ def is_blank(cell: Cell) -> bool:
 
 
 def name_cell(cell: Cell, source: str, field: str) -> str:
-    """Return a cell as a name.
-
-    Raises
-    ------
-    InputError
-        For a blank cell, and for one with a NUL character.
-    """
+    """Return a cell as a name; a blank cell, and one with a NUL character, are refused."""
     if is_blank(cell):
         raise refused(source, field, "no name", cell, "a name")
     name = cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
@@ -364,13 +320,7 @@ def parquet_rows(path: str | os.PathLike[str], batch: int) -> Iterator[dict[str,
 
 
 def parquet_about(path: str | os.PathLike[str], key: str) -> str:
-    """Return a text that a Parquet file keeps beside its table.
-
-    Raises
-    ------
-    InputError, MissingDependencyError
-        As :func:`open_parquet`, and for a file without such a text.
-    """
+    """Return a text that a Parquet file keeps beside its table; refuse a file without it."""
     with open_parquet(path) as file:
         kept = file.schema_arrow.metadata or {}
     if key.encode() not in kept:
