@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 76480,
+    "placement": 75409,
     "formulations": 34885,
     "heuristics": 5875,
     "benchmarks": 13128,
-    "tests": 50180,
+    "tests": 50174,
 }
 
 ROOMS = {
@@ -47,20 +47,20 @@ ROOMS = {
     "heuristics/online": 2274,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2142,
-    "placement/cli": 5651,
+    "placement/cli": 5486,
     "placement/contingency": 250,
-    "placement/databases": 6986,
+    "placement/databases": 6834,
     "placement/datasets": 981,
     "placement/evaluation": 4698,
-    "placement/explore": 2708,
+    "placement/explore": 2707,
     "placement/feasibility": 645,
     "placement/fleet": 1311,
-    "placement/io": 9551,
+    "placement/io": 8878,
     "placement/measures": 2639,
     "placement/methods": 652,
     "placement/model": 4406,
-    "placement/online": 6491,
-    "placement/overtime": 6419,
+    "placement/online": 6490,
+    "placement/overtime": 6418,
     "placement/proof": 6409,
     "placement/quorumstore": 2147,
     "placement/report": 3102,
