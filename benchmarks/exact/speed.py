@@ -84,18 +84,8 @@ Listener: TypeAlias = Callable[[Progress], None] | None
 Ask: TypeAlias = Callable[[float, Listener], Found]
 """Seconds allowed, and what is told of progress -> outcome."""
 
-
-@dataclass(frozen=True)
-class SpeedQuestion:
-    """Question to prove."""
-
-    group: str
-    name: str
-    ask: Ask
-
-    def answer(self, seconds: float, listen: Listener = None) -> Found:
-        """Answer within a time limit."""
-        return self.ask(seconds, listen)
+Questions: TypeAlias = Iterator[tuple[str, Ask]]
+"""Name of each question, and how it is asked."""
 
 
 @dataclass(frozen=True)
@@ -105,27 +95,19 @@ class SpeedGroup:
     name: str
     words: str
     limit: float
-    make: Callable[[], Iterator[tuple[str, Ask]]]
+    questions: Callable[[], Questions]
     gap: float = 0.0
-
-    def questions(self, repeat: int) -> Iterator[SpeedQuestion]:
-        """Yield the questions; the number of runs of each does not matter."""
-        del repeat
-        for name, ask in self.make():
-            yield SpeedQuestion(self.name, name, ask)
 
 
 # --- questions ----------------------------------------------------------------------------------
 
 
-def _placed(
-    instance: Instance, replicas: int, voters: int, keep: bool = False, gap: float = 0.0
-) -> Ask:
+def _placed(instance: Instance, replicas: int, voters: int, gap: float = 0.0) -> Ask:
     problem = Problem(instance, replicas=replicas, voters=voters)
 
     def ask(seconds: float, listen: Listener) -> Found:
         options = Options(
-            time_limit=seconds, gap_limit=gap, progress=listen, settings={"certificate": keep}
+            time_limit=seconds, gap_limit=gap, progress=listen, settings={"certificate": False}
         )
         plan = run(METHOD, problem, options)
         return Found(str(plan.status), plan.gap, int(plan.stats["nodes"]), plan.objective)
@@ -145,9 +127,7 @@ def _medians(core: ReducedProblem) -> Ask:
 _SMALL = ((3, 1), (3, 3), (5, 3), (7, 5), (9, 1), (9, 5), (13, 7))
 
 
-def _regional(
-    sizes: Sequence[tuple[str, int]], keep: bool, latency: Path | None
-) -> Iterator[tuple[str, Ask]]:
+def _regional(sizes: Sequence[tuple[str, int]], latency: Path | None) -> Questions:
     for network, sites in sizes:
         for mix in MIXES:
             made = world(network, mix, seed=1, sites=sites, latency=latency)
@@ -156,31 +136,31 @@ def _regional(
                 break
             for replicas, voters in _SMALL:
                 name = f"{network} {len(made.instance.sites)} {mix} {replicas}/{voters}"
-                yield name, _placed(made.instance, replicas, voters, keep)
+                yield name, _placed(made.instance, replicas, voters)
 
 
-def _large(
-    size: tuple[int, int], counts: Sequence[tuple[int, int]], keep: bool, gap: float = 0.0
-) -> Iterator[tuple[str, Ask]]:
+def _large(sites: int, clients: int, *counts: tuple[int, int], gap: float = 0.0) -> Questions:
     for mix in MIXES:
-        instance = scattered(*size, mix, seed=1)
+        instance = scattered(sites, clients, mix, seed=1)
         for replicas, voters in counts:
-            name = f"{size[0]} x {size[1]} {mix} {replicas}/{voters}"
-            yield name, _placed(instance, replicas, voters, keep, gap)
+            name = f"{sites} x {clients} {mix} {replicas}/{voters}"
+            yield name, _placed(instance, replicas, voters, gap)
 
 
-def _hard(name: str, keep: bool, latency: Path | None) -> Iterator[tuple[str, Ask]]:
+def _hard(name: str, latency: Path | None) -> Questions:
     for network in networks([name], latency):
         for kind in DEMANDS:
             for mix in MIXES:
                 instance = hard_instance(network, mix, kind, seed=1)
                 for replicas, voters in ((5, 5), (9, 5)):
                     asked = f"{network.name} {kind} {mix} {replicas}/{voters}"
-                    yield asked, _placed(instance, replicas, voters, keep)
+                    yield asked, _placed(instance, replicas, voters)
 
 
-def _cores(made: Callable[[], Iterator[tuple[str, ReducedProblem]]]) -> Iterator[tuple[str, Ask]]:
-    for name, core in made():
+def _cores(
+    made: Callable[..., Iterator[tuple[str, ReducedProblem]]], *arguments: object
+) -> Questions:
+    for name, core in made(*arguments):
         yield name, _medians(core)
 
 
@@ -200,7 +180,7 @@ PUBLISHED: Mapping[tuple[str, int], tuple[int | None, float | None]] = MappingPr
 published (Durán-Mateluna, Alès and Elloumi 2023)."""
 
 
-def _tsplib(here: Path | None) -> Iterator[tuple[str, Ask]]:
+def _tsplib(here: Path | None) -> Questions:
     for name in dict.fromkeys(name for name, _ in PUBLISHED):
         if here is None or not (path := here / f"{name}.tsp").exists():
             print(f"{name}: no --tsplib DIR with its points, left out", file=sys.stderr)
@@ -232,46 +212,35 @@ def published(name: str, size: int, ask: Ask) -> Ask:
 TSPLIB, LARGEST = "tsplib", "1000 x 5000"
 
 
-def groups(keep: bool, folders: Folders | None = None) -> tuple[SpeedGroup, ...]:
-    """Return all groups; `keep`: whether the certificate is asked for."""
+def groups(folders: Folders | None = None) -> tuple[SpeedGroup, ...]:
+    """Return all groups; those of folders that are not given have no questions."""
     data = folders or {}
     latency = data.get("latency")
     small = [("modelled", 27), ("modelled", 32), ("aws-2025", 27), ("aws-2025", 32)]
-
-    def large(
-        sites: int, clients: int, *counts: tuple[int, int], gap: float = 0.0
-    ) -> partial[Iterator[tuple[str, Ask]]]:
-        return partial(_large, (sites, clients), counts, keep, gap)
-
-    def medians(
-        made: Callable[[], Iterator[tuple[str, ReducedProblem]]],
-    ) -> partial[Iterator[tuple[str, Ask]]]:
-        return partial(_cores, made)
-
-    tenth = 0.001
+    large, medians, tenth = partial(partial, _large), partial(partial, _cores), 0.001
     return (
         SpeedGroup("small", "27 to 32 sites, modelled and measured (AWS)", 60,
-                   partial(_regional, small, keep, latency)),
+                   partial(_regional, small, latency)),
         SpeedGroup("medium", "48 sites, measured (Azure)", 60,
-                   partial(_regional, [("azure-2025", 48)], keep, latency)),
+                   partial(_regional, [("azure-2025", 48)], latency)),
         SpeedGroup("100 x 200", "100 sites × 200 clients", 60, large(100, 200, (5, 3), (9, 5))),
         SpeedGroup("200 x 400", "200 sites × 400 clients", 120, large(200, 400, (5, 3), (9, 5))),
         SpeedGroup("500 x 500", r"500 sites × 500 clients, \|R\| = 9", 120,
                    large(500, 500, (9, 5))),
         SpeedGroup("p-median", "OR-Library pmed1 to pmed40", 60,
-                   medians(partial(or_library, data.get("pmed")))),
+                   medians(or_library, data.get("pmed"))),
         SpeedGroup("p-median drawn", "40 networks drawn like pmed1 to pmed40", 60,
                    medians(drawn_medians)),
         SpeedGroup("p-median 900", "p-median, 900 × 900, p = 5", 60,
-                   medians(partial(plane, 900, 900, (5,)))),
+                   medians(plane, 900, 900, (5,))),
         SpeedGroup("p-median large", "p-median, 1,000 × 5,000, p = 5 and 10", 300,
-                   medians(partial(plane, 1000, 5000, (5, 10)))),
+                   medians(plane, 1000, 5000, (5, 10))),
         SpeedGroup(LARGEST, r"1,000 sites × 5,000 clients, \|R\| = 5", 300,
                    large(1000, 5000, (5, 3))),
         SpeedGroup("1000 x 5000, 9", r"the same, \|R\| = 9, to a gap of 0.1 %", 300,
                    large(1000, 5000, (9, 5), gap=tenth), tenth),
         *(SpeedGroup(name, f"hard: {name.replace('-', ', ')} sites", 60,
-                     partial(_hard, name, keep, latency)) for name in (*MODELLED, *MEASURED)),
+                     partial(_hard, name, latency)) for name in (*MODELLED, *MEASURED)),
         SpeedGroup(TSPLIB, "", 60, partial(_tsplib, data.get("tsplib"))),
     )  # fmt: skip
 
@@ -279,23 +248,23 @@ def groups(keep: bool, folders: Folders | None = None) -> tuple[SpeedGroup, ...]
 # --- measuring ----------------------------------------------------------------------------------
 
 
-def measure(question: SpeedQuestion, limit: float, repeat: int) -> Row:
+def measure(group: SpeedGroup, name: str, ask: Ask, repeat: int) -> Row:
     """Prove a question `repeat` times and return its row; the least time counts."""
     cpu, walls = [], []
     watched = watch_memory()
     for _ in range(repeat):
         early = Gaps()
         began, clock = time.process_time(), time.perf_counter()
-        found = question.answer(limit, early.note)
+        found = ask(group.limit, early.note)
         cpu.append(time.process_time() - began)
         walls.append(time.perf_counter() - clock)
         if cpu[-1] > 5:
             break
     gap = 0.0 if found.status == "optimal" else found.gap
     return {
-        "group": question.group,
-        "question": question.name,
-        "limit_s": f"{limit:g}",
+        "group": group.name,
+        "question": name,
+        "limit_s": f"{group.limit:g}",
         "cpu_s": f"{min(cpu):.6f}",
         "wall_s": f"{min(walls):.6f}",
         "status": found.status,
@@ -310,15 +279,15 @@ def measure(question: SpeedQuestion, limit: float, repeat: int) -> Row:
 def _asked(name: str, options: argparse.Namespace) -> Iterator[Row]:
     """Yield the rows of a group: what is kept, and else what is measured."""
     folders = {folder: vars(options)[folder] for folder in _FOLDERS}
-    (group,) = (one for one in groups(keep=False, folders=folders) if one.name == name)
-    for question in group.questions(options.repeat):
-        if options.match in question.name:
-            kept = options.kept.get((name, question.name))
-            yield kept or measure(question, group.limit, options.repeat)
+    (group,) = (one for one in groups(folders) if one.name == name)
+    for question, ask in group.questions():
+        if options.match in question:
+            kept = options.kept.get((name, question))
+            yield kept or measure(group, question, ask, options.repeat)
 
 
 _FOLDERS = ("latency", "pmed", "tsplib")
-_GAPS = {group.name: group.gap for group in groups(keep=False)}
+_GAPS = {group.name: group.gap for group in groups()}
 
 
 # --- the tables of docs/methods.md --------------------------------------------------------------
@@ -365,7 +334,7 @@ def report() -> dict[str, str]:
     }
     runs = read_json(RESULTS / "exact_speed.json")
     lines = []
-    for group in groups(keep=False):
+    for group in groups():
         if group.name == TSPLIB or group.name not in found:
             continue
         rows = found[group.name]

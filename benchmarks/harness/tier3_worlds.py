@@ -12,7 +12,6 @@ without it the measured instances are left out and the benchmarks say so.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from placement import Instance, datasets
 from placement.datasets.cloud_regions import Region
 from placement.datasets.distance_rtt import modelled_rtt
 from placement.errors import InputError
+from placement.io import read_rtt
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
@@ -60,7 +60,7 @@ class Tier3Instance:
 
 
 def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
-    """Read a CSV of RTTs: a row of names, then for each name a row of ms; cells may be empty.
+    """Read a square table of RTTs in ms, in which cells may be empty.
 
     A pair that was measured in one direction has that RTT in both. A pair that was measured in
     none has the RTT of the quickest path over one other site. An empty diagonal becomes 1 ms.
@@ -70,15 +70,12 @@ def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
     InputError
         For a table that is not square, a cell that is not an RTT, or a pair without any path.
     """
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row]
-    names = tuple(rows[0][1:]) if rows else ()
-    square = [row[0] for row in rows[1:]] == list(names)
-    if not names or not square or any(len(row) != len(names) + 1 for row in rows):
+    table = read_rtt(path, "square")
+    names, matrix = table.sources, table.values
+    if names != table.destinations:
         raise InputError(
             "not a square table", source=str(path), expected="the same names in row and column 1"
         )
-    matrix = np.array([[_rtt(path, row[0], cell) for cell in row[1:]] for row in rows[1:]])
     matrix = np.where(np.isnan(matrix), matrix.T, matrix)
     diagonal = np.diag(matrix).copy()
     np.fill_diagonal(matrix, 0.0)
@@ -95,18 +92,6 @@ def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
         matrix[i, j] = np.nanmin(paths)
     np.fill_diagonal(matrix, np.where(np.isnan(diagonal), 1.0, diagonal))
     return names, matrix
-
-
-def _rtt(path: Path, site: str, cell: str) -> float:
-    try:
-        value = float(cell) if cell else np.nan
-    except ValueError:
-        value = -1.0
-    if cell and not (np.isfinite(value) and value >= 0):
-        raise InputError(
-            "not an RTT", source=str(path), field=site, value=cell, expected="ms >= 0, or nothing"
-        )
-    return value
 
 
 def modelled_network(

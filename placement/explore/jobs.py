@@ -221,26 +221,6 @@ def _clients(plan: Plan) -> str:
     return bars(rows, caption=f"Mean latency of the {len(rows)} heaviest clients")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCost:
-    """Rule of the question, and the plan without it.
-
-    Attributes
-    ----------
-    rule
-        In words: "Tokyo is forbidden".
-    plan
-        Optimal plan without the rule (for :func:`price_of_site`: with the site).
-    gain_ms
-        Milliseconds by which the objective is lower without the rule, >= 0; infinite where there
-        is no plan with it. Money that counts is part of it, in milliseconds per operation.
-    """
-
-    rule: str
-    plan: Plan
-    gain_ms: float
-
-
 def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield each rule of a problem in words, with the changes that take it away."""
     fields = (
@@ -268,48 +248,21 @@ def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
         yield f"a diversity rule of the level {rule.level}", {"diversity": rest}
 
 
-def _changed(plan: Plan, words: str, changes: Mapping[str, object]) -> RuleCost | None:
-    """Return the proven plan of a changed problem; None where no method takes it or has a plan."""
+def _changed(plan: Plan, changes: Mapping[str, object]) -> tuple[float, Plan] | None:
+    """Return the gain of changes in ms, money that counts included, and the plan that they allow.
+
+    None where no method takes the changed question or has a plan; infinite where only that has one.
+    """
     try:
         other = prove(plan.problem.replace(**changes))
     except (InputError, UnsupportedError):
         return None
-    gain = _worth(plan) - _worth(other) if plan.found else float("inf")
-    return RuleCost(words, other, gain) if other.found else None
-
-
-def rule_costs(plan: Plan) -> tuple[RuleCost, ...]:
-    """Return the cost in ms of each rule of a plan's problem, the most expensive first.
-
-    Parameters
-    ----------
-    plan
-        Optimal, or the proof that there is none.
-
-    Notes
-    -----
-    One solve per rule. Rules that a method cannot take without are left out.
-    """
-    tried = (_changed(plan, words, changes) for words, changes in rules_of(plan.problem))
-    found = [dataclasses.replace(one, gain_ms=max(0.0, one.gain_ms)) for one in tried if one]
-    return tuple(sorted(found, key=lambda one: -one.gain_ms))
-
-
-def price_of_site(plan: Plan, site: str) -> RuleCost | None:
-    """Return the best plan with a replica at a site that an optimal plan leaves out.
-
-    Its `gain_ms` is negative or 0: the latency that the site costs, or 0 for an equally good plan.
-    None where the site is in the plan, is forbidden, or no plan has it.
-    """
-    if not plan.found or site in plan.replicas or site in plan.problem.forbidden:
+    if not other.found:
         return None
-    found = _changed(plan, f"with {site}", {"pinned": (*plan.problem.pinned, site)})
-    return None if found is None else dataclasses.replace(found, gain_ms=min(0.0, found.gain_ms))
-
-
-def _worth(plan: Plan) -> float:
-    """Return the objective in ms, money that counts included."""
-    return plan.problem.objective.in_ms(plan.problem, plan.objective)
+    before, after = (
+        one.problem.objective.in_ms(one.problem, one.objective) for one in (plan, other)
+    )
+    return before - after if plan.found else math.inf, other
 
 
 _MOST_SIZES = 15
@@ -355,30 +308,32 @@ def why(plan: Plan, site: str | None) -> dict[str, object]:
 
 
 def _beside(plan: Plan, site: str | None) -> list[Child]:
-    """Return the sentences about plans beside the optimum."""
+    """Return the sentences about plans beside the optimum, with a solve for each rule."""
     found: list[Child] = []
-    if site is not None and site in plan.problem.instance.sites:
-        cost = price_of_site(plan, site)
-        if cost is not None:
-            words = f"A replica in {site} would cost {-cost.gain_ms:.2f} ms per operation"
-            found.append(tag("p", None, f"{words}: {changes_in_words(plan, cost.plan)}."))
-        elif site in plan.problem.forbidden:
-            found.append(tag("p", None, f"{site} is forbidden; see below what this rule costs."))
-        elif site in plan.replicas:
-            found.append(tag("p", None, f"{site} holds a replica."))
-        else:
-            found.append(tag("p", None, f"No plan that obeys the rules has a replica in {site}."))
+    problem = plan.problem
+    if site is not None and site in problem.instance.sites:
+        words = f"No plan that obeys the rules has a replica in {site}."
+        if site in plan.replicas:
+            words = f"{site} holds a replica."
+        elif site in problem.forbidden:
+            words = f"{site} is forbidden; see below what this rule costs."
+        elif plan.found and (with_it := _changed(plan, {"pinned": (*problem.pinned, site)})):
+            cost, changes = max(0.0, -with_it[0]), changes_in_words(plan, with_it[1])
+            words = f"A replica in {site} would cost {cost:.2f} ms per operation: {changes}."
+        found.append(tag("p", None, words))
     runner_up = next_best_plans(plan, 1)
     if runner_up:
         more = runner_up[0].objective - plan.objective
         slower = plan.problem.objective.in_ms(plan.problem, more)
         changes = changes_in_words(plan, runner_up[0]) or "other voters"
         found.append(tag("p", None, f"Runner-up (+{slower:.3f} ms): {changes}."))
+    tried = ((words, _changed(plan, changes)) for words, changes in rules_of(problem))
     rows: list[TableRow] = [
-        {"Rule": one.rule, "Better by, ms": one.gain_ms,
-         "Plan then": changes_in_words(plan, one.plan) or "the same plan"}
-        for one in rule_costs(plan)
+        {"Rule": words, "Better by, ms": max(0.0, other[0]),
+         "Plan then": changes_in_words(plan, other[1]) or "the same plan"}
+        for words, other in tried if other
     ]  # fmt: skip
+    rows.sort(key=lambda row: -float(row["Better by, ms"] or 0))
     return [*found, data_table("Without one rule", rows, sortable=False) if rows else None]
 
 

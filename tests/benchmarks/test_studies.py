@@ -194,7 +194,7 @@ def test_every_suite_is_described() -> None:
 def test_every_group_of_questions_was_measured() -> None:
     measured = {row["group"] for row in read_rows(RESULTS / "exact_speed.csv")}
     assert measured == set(read_json(RESULTS / "exact_speed.json"))
-    assert measured == {group.name for group in speed.groups(keep=False)}
+    assert measured == {group.name for group in speed.groups()}
 
 
 def test_an_interrupted_run_keeps_finished_layouts_and_goes_on_with_the_others(

@@ -118,16 +118,16 @@ GROUPS = {"small": None, "medium": None, "100 x 200": None, "p-median drawn": 15
 
 def _nodes() -> Answers:
     answers: Answers = {}
-    for group in speed.groups(keep=False):
+    for group in speed.groups():
         if group.name in GROUPS:
             with contextlib.redirect_stderr(io.StringIO()):  # says which networks are not here
-                for question in itertools.islice(group.questions(1), GROUPS[group.name]):
-                    answers[question.name] = functools.partial(_counted, question)
+                for name, question in itertools.islice(group.questions(), GROUPS[group.name]):
+                    answers[name] = functools.partial(_counted, question)
     return answers
 
 
-def _counted(question: speed.SpeedQuestion) -> Any:
-    return dict(zip(("status", "gap", "nodes"), question.answer(math.inf)[:3], strict=True))
+def _counted(question: speed.Ask) -> Any:
+    return dict(zip(("status", "gap", "nodes"), question(math.inf, None)[:3], strict=True))
 
 
 # ------------------------------------------------------------------ documents of commands
