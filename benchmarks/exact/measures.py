@@ -52,7 +52,6 @@ from placement.measures.text import read_measure
 from placement.measures.values import value
 from placement.methods.options import Options
 from placement.model.changed_instance import at_sites
-from placement.support.status import Status
 from placement.tail import Distributions
 from placement.workloads import mix_shares
 
@@ -88,7 +87,7 @@ def _time(ms: float) -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as Markdown: a line for each question, and what they ran on."""
     lines, single = [], []
-    for found in grouped(rows, "question"):
+    for found in (some for one in grouped(rows, "question") for some in grouped(one, "status")):
         slowest = max(found, key=lambda row: float(row["ms"]))
         if found[0]["set"] == _AWS:
             told = {"question": found[0]["question"], "answer": found[0]["status"]}
@@ -99,8 +98,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         lines.append(
             {
                 "question": found[0]["question"],
+                "answer": found[0]["status"],
                 "questions": len(found),
-                "no plan": sum(row["status"] == Status.INFEASIBLE for row in found),
                 "median": _time(statistics.median(float(row["ms"]) for row in found)),
                 "times plain": f"{statistics.median(float(row['ratio']) for row in found):.1f}",
                 "slowest": f"{_time(float(slowest['ms']))} ({' '.join(asked)})",
