@@ -103,6 +103,7 @@ def browser() -> Iterator[Browser]:
     """Chromium, shared by all pages."""
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("needs chromium and chromedriver")
+    pytest.importorskip("selenium")
     with Browser() as found:
         yield found
 

@@ -1,17 +1,9 @@
-"""A real Chromium without a window, driven through WebDriver with the standard library alone."""
+"""A real Chromium without a window, driven by Selenium."""
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import json
 import shutil
-import socket
-import subprocess
-import tempfile
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +13,10 @@ CHROMIUM = next(
 DRIVER = shutil.which("chromedriver")
 
 _ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--hide-scrollbars",
-)
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--hide-scrollbars",
+)  # fmt: skip
 
 
 class Browser:
@@ -44,124 +29,51 @@ class Browser:
     """
 
     def __init__(self, width: int = 1280, height: int = 900) -> None:
-        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self._driver = subprocess.Popen(
-            [str(DRIVER), f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        self._base = f"http://127.0.0.1:{port}"
-        self._session = ""
-        try:
-            self._wait()
-            found = self._call(
-                "POST",
-                "/session",
-                {
-                    "capabilities": {
-                        "alwaysMatch": {
-                            "goog:loggingPrefs": {"browser": "ALL"},
-                            "goog:chromeOptions": {
-                                "binary": CHROMIUM,
-                                "args": [
-                                    *_ARGUMENTS,
-                                    f"--user-data-dir={self._profile.name}",
-                                    f"--window-size={width},{height}",
-                                ],
-                            },
-                        }
-                    }
-                },
-            )
-        except BaseException:
-            self.close()
-            raise
-        self._session = f"/session/{found['sessionId']}"
+        from selenium.webdriver import Chrome, ChromeOptions
+        from selenium.webdriver.chrome.service import Service
 
-    def _wait(self) -> None:
-        for _ in range(200):
-            try:
-                self._call("GET", "/status")
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.05)
-            else:
-                return
-        raise TimeoutError("chromedriver does not answer")
-
-    def _call(self, verb: str, path: str, body: object = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self._base + path, data=data, method=verb)
-        request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(error.read().decode()) from error
-
-    def open(self, path: Path) -> None:
-        """Open a file."""
-        self.visit(path.resolve().as_uri())
+        options = ChromeOptions()
+        options.binary_location = str(CHROMIUM)
+        for argument in (*_ARGUMENTS, f"--window-size={width},{height}"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self._driver: Any = Chrome(options, Service(str(DRIVER)))
 
     def visit(self, address: str) -> None:
         """Open an address."""
-        self._call("POST", f"{self._session}/url", {"url": address})
+        self._driver.get(address)
 
     def run(self, script: str, *arguments: object) -> Any:
         """Run the body of a function in the page and return what it returns."""
-        return self._call(
-            "POST", f"{self._session}/execute/sync", {"script": script, "args": list(arguments)}
-        )
+        return self._driver.execute_script(script, *arguments)
 
     def console(self) -> list[dict[str, Any]]:
         """Return the console output since the last call."""
-        found: list[dict[str, Any]] = self._call(
-            "POST", f"{self._session}/se/log", {"type": "browser"}
-        )
+        found: list[dict[str, Any]] = self._driver.get_log("browser")
         return found
 
     def devtools(self, command: str, **parameters: object) -> Any:
         """Send a command of the DevTools protocol."""
-        return self._call(
-            "POST", f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters}
-        )
+        return self._driver.execute_cdp_cmd(command, parameters)
 
     def resize(self, width: int, height: int = 900) -> None:
         """Set the size of the emulated screen."""
-        self.devtools(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1.0,
-            mobile=width < 600,
-        )
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                      deviceScaleFactor=1.0, mobile=width < 600)  # fmt: skip
 
     def dark(self, wanted: bool = True) -> None:
         """Pretend that the reader prefers a dark page."""
-        value = "dark" if wanted else "light"
-        self.devtools(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": value}],
-        )
+        feature = {"name": "prefers-color-scheme", "value": "dark" if wanted else "light"}
+        self.devtools("Emulation.setEmulatedMedia", features=[feature])
 
     def print(self, path: Path) -> None:
         """Write the page as PDF."""
-        shot = self.devtools(
-            "Page.printToPDF", printBackground=False, paperWidth=8.27, paperHeight=11.69
-        )
+        size = {"paperWidth": 8.27, "paperHeight": 11.69}
+        shot = self.devtools("Page.printToPDF", printBackground=False, **size)
         path.write_bytes(base64.b64decode(shot["data"]))
-
-    def close(self) -> None:
-        """End browser and driver."""
-        if self._session:
-            with contextlib.suppress(OSError, RuntimeError):
-                self._call("DELETE", self._session)
-        self._driver.terminate()
-        self._driver.wait(timeout=30)
-        self._profile.cleanup()
 
     def __enter__(self) -> Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._driver.quit()

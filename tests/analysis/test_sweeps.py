@@ -516,8 +516,7 @@ def test_a_picture_stands_alone(comparison):
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_pictures_are_reproducible(comparison, tmp_path, form):
-    if form == "png":
-        pytest.importorskip("vl_convert")
+    pytest.importorskip("vl_convert")
     paths = [tmp_path / f"{n}.{form}" for n in range(2)]
     for path in paths:
         plots.save_figure(plots.plot_table(comparison), path)

@@ -51,8 +51,8 @@ def answered(browser: Browser) -> None:
 
 def opened(browser: Browser, there: Served, question: object = None) -> None:
     """Open the page, on a question."""
-    browser.console()
     browser.visit("about:blank")
+    browser.console()  # what the page before had under way ends with it
     browser.visit(there.address + ("" if question is None else "#" + json.dumps(question)))
     answered(browser)
 

@@ -30,7 +30,7 @@ def opened(browser: Browser, source: str, folder: Path) -> None:
     path = folder / "page.html"
     path.write_text(source, encoding="utf-8")
     browser.console()
-    browser.open(path)
+    browser.visit(path.resolve().as_uri())
     assert [entry for entry in browser.console() if entry["level"] != "INFO"] == []
 
 

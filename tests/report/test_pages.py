@@ -457,7 +457,7 @@ def test_a_browser_runs_nothing_and_shows_the_table(browser, values, tmp_path):
     body = "".join(value._repr_html_() for value in values)
     page.write_text(f"<!doctype html><meta charset=utf-8><title>fine</title>{body}")
     browser.console()
-    browser.open(page)
+    browser.visit(page.resolve().as_uri())
     assert browser.run("return document.title") == "fine"
     assert browser.run("return document.scripts.length") == 0
     assert browser.run("return document.querySelectorAll('table').length") == len(values)
