@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import os
+import stat
 import signal
 import socket
 import stat
@@ -46,17 +47,18 @@ def cut_short(step: int, how: Callable[[], None]) -> Iterator[list[int]]:
     Yields the list of calls that were made.
     """
     made: list[int] = []
-    write, rename, unlink, mkdir = (module._write_synced, Path.replace, Path.unlink, Path.mkdir)
+    sync, rename, unlink, mkdir = (os.fsync, Path.replace, Path.unlink, Path.mkdir)
 
     def count() -> bool:
         made.append(len(made))
         return len(made) - 1 == step
 
-    def half_write(path: Path, data: bytes) -> None:
-        if count():
-            path.write_bytes(data[: len(data) // 2])
+    def half_write(descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and count():
+            os.ftruncate(descriptor, found.st_size // 2)
             how()
-        write(path, data)
+        sync(descriptor)
 
     def watched(call: Callable[..., Any]) -> Callable[..., Any]:
         def instead(self: Path, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +69,7 @@ def cut_short(step: int, how: Callable[[], None]) -> Iterator[list[int]]:
         return instead
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_write_synced", half_write)
+        patch.setattr(module.os, "fsync", half_write)
         patch.setattr(Path, "replace", watched(rename))
         patch.setattr(Path, "mkdir", watched(mkdir))
         patch.setattr(Path, "unlink", watched(unlink))

@@ -72,13 +72,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
 
     With `force` an existing regular file is replaced. Any other path that is in use is refused.
     """
-    target = check_file(path, force=force)
-    with _blaming(path):
-        if _is_stream(target):
-            target.write_bytes(data)
-        else:
-            _replace(target, data)
-            _sync_folder(target.parent)
+    with writing(path, force=force) as sink:
+        sink.write(data)
     return Path(path)
 
 
@@ -96,11 +91,10 @@ def writing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO
             with _blaming(path), target.open("wb") as sink:
                 shutil.copyfileobj(whole, sink)
         return
-    with _blaming(path), _appearing(target) as temporary, temporary.open("xb") as sink:
-        yield sink
-        sink.flush()
-        os.fsync(sink.fileno())
-    _sync_folder(target.parent)
+    with _blaming(path):
+        with _appearing(target) as sink:
+            yield sink
+        _sync_folder(target.parent)
 
 
 def write_folder(
@@ -181,18 +175,21 @@ def _free_name(folder: Path, plain: str, data: bytes) -> str:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    with _appearing(target) as temporary:
-        _write_synced(temporary, data)
+    with _appearing(target) as sink:
+        sink.write(data)
 
 
 @contextlib.contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """Rename what the block writes to the path it gets onto the target; every file goes by here."""
+def _appearing(target: Path) -> Iterator[IO[bytes]]:
+    """Rename the file that the block writes onto the target; every file goes by here."""
     if target.exists():
         _need_regular(target)
     temporary = _temporary(target)
     try:
-        yield temporary
+        with temporary.open("xb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -219,13 +216,6 @@ def _need_regular(path: str | os.PathLike[str]) -> None:
 
 def _temporary(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("xb") as sink:
-        sink.write(data)
-        sink.flush()
-        os.fsync(sink.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
