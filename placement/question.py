@@ -53,25 +53,25 @@ GROUPS = {
 class Key:
     """Type, unit, help and place of a key of a question."""
 
-    # "text"; "number"; "whole"; "size": a number, range or list of sites; "list": texts; "names":
-    # sites, which one text separates by commas; "table": texts NAME=VALUE
+    #: "text"; "number"; "whole"; "size": a number, range or list of sites; "list": texts; "names":
+    #: sites, which one text separates by commas; "table": texts NAME=VALUE
     kind: str
-    group: str  # a key of GROUPS
-    help: str  # what the key says, with its unit
-    metavar: str = ""  # placeholder of the value
-    least: float = 0  # range of a number
+    group: str  #: a key of GROUPS
+    help: str  #: what the key says, with its unit
+    metavar: str = ""  #: placeholder of the value
+    least: float = 0  #: range of a number
     most: float = LARGEST_NUMBER
-    above: bool = False  # whether `least` itself is excluded
-    infinite: bool = False  # whether infinity is a value
-    choices: tuple[str, ...] = ()  # the texts that are accepted; empty: any
-    field: str = ""  # of Problem and of plan files; empty: none of that name
-    short: bool = False  # whether `-h` shows the option; `--help` shows all
-    # whether the value may name a file, which is looked for beside the question file
+    above: bool = False  #: whether `least` itself is excluded
+    infinite: bool = False  #: whether infinity is a value
+    choices: tuple[str, ...] = ()  #: the texts that are accepted; empty: any
+    field: str = ""  #: of Problem and of plan files; empty: none of that name
+    short: bool = False  #: whether `-h` shows the option; `--help` shows all
+    #: whether the value may name a file, which is looked for beside the question file
     file: bool = False
-    alias: tuple[str, ...] = ()  # further options of the same meaning
-    needs: str = ""  # key without which the option does nothing, and is refused
-    name: str = ""  # key in the file and option of the command line, with underscores
-    default: Any = None  # value if the key is absent
+    alias: tuple[str, ...] = ()  #: further options of the same meaning
+    needs: str = ""  #: key without which the option does nothing, and is refused
+    name: str = ""  #: key in the file and option of the command line, with underscores
+    default: Any = None  #: value if the key is absent
 
     @property
     def option(self) -> str:
@@ -244,8 +244,8 @@ class Question:
         "it", "NAME=VALUE")
 
     # fmt: on
-    source: str = ""  # file that the question came from; empty: none
-    lines: Mapping[str, int] = dataclasses.field(default_factory=dict)  # line of each key in it
+    source: str = ""  #: file that the question came from; empty: none
+    lines: Mapping[str, int] = dataclasses.field(default_factory=dict)  #: line of each key in it
 
     def given(self) -> Iterator[tuple[Key, Any]]:
         """Yield the keys that are not at their default, with their values."""

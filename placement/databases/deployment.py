@@ -38,11 +38,11 @@ _MOST = 10_000
 class Role:
     """Rights of a replica of a special role."""
 
-    votes: bool  # whether it counts as a voter
-    acknowledges: bool  # whether a commit may count it
-    elects: bool  # whether it counts when the next leader is chosen
-    leads: bool  # whether it may lead
-    serves: bool  # whether clients read from it
+    votes: bool  #: whether it counts as a voter
+    acknowledges: bool  #: whether a commit may count it
+    elects: bool  #: whether it counts when the next leader is chosen
+    leads: bool  #: whether it may lead
+    serves: bool  #: whether clients read from it
 
 
 _PLAIN_VOTER = Role(True, True, True, True, True)

@@ -40,20 +40,20 @@ _MOST_MOVES = 3
 class DeploymentValue:
     """Value of a deployment, compared with the best deployment under the same rules."""
 
-    # the deployment, evaluated; where the configuration leaves open who leads, under the worst of
-    # the possible leaders
+    #: the deployment, evaluated; where the configuration leaves open who leads, under the worst of
+    #: the possible leaders
     plan: Plan
-    # the possible leaders, with the mean latency under each, worst first
+    #: the possible leaders, with the mean latency under each, worst first
     leaders: tuple[tuple[str, float], ...]
-    reasons: tuple[str, ...]  # rules that the deployment breaks
-    best: Plan  # the best plan of the same problem, with its bound
-    # latency after the loss of each site, or of each domain of the level that was asked for
+    reasons: tuple[str, ...]  #: rules that the deployment breaks
+    best: Plan  #: the best plan of the same problem, with its bound
+    #: latency after the loss of each site, or of each domain of the level that was asked for
     losses: Failures
-    # single changes, one after the other, each the best one of its turn, and the mean latency after
-    # each: a descent, not proven to be the shortest
+    #: single changes, one after the other, each the best of its turn, and the mean latency after
+    #: each: a descent, not proven to be the shortest
     moves: tuple[tuple[str, float], ...]
-    copies: int  # most replicas that a site may hold, in the deployment and in the best
-    # what the configuration leaves to the database, and what is not known therefore
+    copies: int  #: most replicas that a site may hold, in the deployment and in the best
+    #: what the configuration leaves to the database, and what is not known therefore
     open: tuple[str, ...] = ()
 
     @property

@@ -77,13 +77,13 @@ class ConstraintClause:
 class Labels:
     """Reader of the constraints of one configuration, and what there is to say of them."""
 
-    source: str  # the file, for messages
-    subject: str  # what the constraints are of, for messages
-    key: str  # of the label whose values are places: "region" unless told otherwise
-    localities: Localities  # sites by their names, with further labels in columns
-    bare: bool = False  # whether a constraint may have no key
-    # whether keys are compared without case, as PD does: tikv/pd 7179657d (April 2024),
-    # pkg/core/store.go, GetLabelValue. Values are compared with case there.
+    source: str  #: the file, for messages
+    subject: str  #: what the constraints are of, for messages
+    key: str  #: of the label whose values are places: "region" unless told otherwise
+    localities: Localities  #: sites by their names, with further labels in columns
+    bare: bool = False  #: whether a constraint may have no key
+    #: whether keys are compared without case, as PD does: tikv/pd 7179657d (April 2024),
+    #: pkg/core/store.go, GetLabelValue. Values are compared with case there.
     folds: bool = False
     _said: dict[str, dict[str, None]] = field(default_factory=dict)
 
@@ -207,11 +207,11 @@ def _clash(labels: Sequence[LabelTest]) -> bool:
 class RoleRule:
     """Replicas of one role with their constraints, as PD takes them and TiDB makes them."""
 
-    role: str  # "leader", "voter", "follower" or "learner"
+    role: str  #: "leader", "voter", "follower" or "learner"
     count: int
     labels: Sequence[LabelTest]
-    field: str  # the field that says it, for messages
-    special: str = ""  # a role of ROLES, or empty
+    field: str  #: the field that says it, for messages
+    special: str = ""  #: a role of ROLES, or empty
 
 
 def deployment_of_rules(

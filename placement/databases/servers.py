@@ -41,13 +41,13 @@ class Replica:
 class ServerMove:
     """Step of a move."""
 
-    kind: Kind  # what to do
-    replica: Replica | None  # where; None for a change of quorum sizes
-    leader: Replica  # replica that leads after the step
-    voting: tuple[Replica, ...]  # replicas that vote after the step, by site and number
-    commit: int  # votes that a commit waits for after the step
-    text: str  # in words, with what is broken
-    broken: tuple[str, ...] = ()  # what both ends keep and this stage does not
+    kind: Kind  #: what to do
+    replica: Replica | None  #: where; None for a change of quorum sizes
+    leader: Replica  #: replica that leads after the step
+    voting: tuple[Replica, ...]  #: replicas that vote after the step, by site and number
+    commit: int  #: votes that a commit waits for after the step
+    text: str  #: in words, with what is broken
+    broken: tuple[str, ...] = ()  #: what both ends keep and this stage does not
 
     @property
     def broken_words(self) -> str:

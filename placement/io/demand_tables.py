@@ -30,16 +30,16 @@ _KEYS = ("database", "interval", "client")
 class DemandTable:
     """Counts by name."""
 
-    source: str  # the file, for messages
-    databases: tuple[str, ...]  # in the order of their first row; empty without a column `database`
-    intervals: tuple[str, ...]  # labels, oldest first; empty without a column `interval`
+    source: str  #: the file, for messages
+    databases: tuple[str, ...]  #: in the order of first rows; empty without a column `database`
+    intervals: tuple[str, ...]  #: labels, oldest first; empty without a column `interval`
     clients: tuple[str, ...]
     operations: tuple[str, ...]
-    # n[db, i, c, o], finite and >= 0, shape (databases or 1, intervals or 1, clients, operations)
+    #: n[db, i, c, o], finite and >= 0, shape (databases or 1, intervals or 1, clients, operations)
     counts: FloatArray
-    # whether a client that is not listed issued nothing, as in a long table and in one of databases
+    #: whether a client that is not listed issued nothing, as in long tables and those of databases
     sparse: bool
-    # sentences that say what the reader did, for the user, such as "sorted 48 intervals by time"
+    #: sentences that say what the reader did, for the user, such as "sorted 48 intervals by time"
     notes: tuple[str, ...] = ()
 
 
@@ -260,10 +260,10 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d{1,18})?", re.ASCII)
 class IntervalOrder:
     """Intervals from the oldest to the newest."""
 
-    # all labels, oldest first, with those of intervals that the table does not name
+    #: all labels, oldest first, with those of intervals that the table does not name
     labels: tuple[str, ...]
-    place: IntArray  # position in `labels` of each label that was given
-    # sentences that say what was done, for the user; empty when the order was right
+    place: IntArray  #: position in `labels` of each label that was given
+    #: sentences that say what was done, for the user; empty when the order was right
     notes: tuple[str, ...] = ()
 
 

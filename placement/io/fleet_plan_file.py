@@ -315,17 +315,17 @@ _AGREE = 1e-9
 class FleetCheck:
     """Proven statements about a file."""
 
-    # no plan of the fleet has a smaller value, ms·operations; +∞: there is no plan. −∞: the file
-    # proves nothing.
+    #: no plan of the fleet has a smaller value, ms·operations; +∞: there is no plan. −∞: the file
+    #: proves nothing.
     bound: float
-    # of the plan in the file; NaN: the file says that there is none, or that none was found
+    #: of the plan in the file; NaN: the file says that there is none, or that none was found
     value: float
-    databases: int  # copies counted
-    rows: int  # shared limits
-    events: int  # steps of the certificates of single databases
-    bounds: int  # bounds computed again
-    unplaced: tuple[str, ...] = ()  # databases that have no configuration even alone
-    # bound of an integer program over all configurations, as the file has it, not proven again
+    databases: int  #: copies counted
+    rows: int  #: shared limits
+    events: int  #: steps of the certificates of single databases
+    bounds: int  #: bounds computed again
+    unplaced: tuple[str, ...] = ()  #: databases that have no configuration even alone
+    #: bound of an integer program over all configurations, as the file has it, not proven again
     whole_bound: float = -math.inf
 
     @property

@@ -21,12 +21,12 @@ INTERVAL = "interval"
 class Labelled:
     """A matrix by name, with an axis of intervals when `intervals` is not empty."""
 
-    source: str  # the file, for messages
-    # names along the axes, in the order of the file
+    source: str  #: the file, for messages
+    #: names along the axes, in the order of the file
     intervals: tuple[str, ...]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    values: FloatArray  # shape (rows, columns) or (intervals, rows, columns)
+    values: FloatArray  #: shape (rows, columns) or (intervals, rows, columns)
 
     def ordered(
         self,

@@ -29,10 +29,10 @@ from placement.support.checks import FloatArray, IntArray
 class MergedClients:
     """An instance with merged clients."""
 
-    instance: Instance  # its provenance has the numbers below
-    before: int  # number of clients before
-    bound: float  # most that the mean latency of any plan differs by, ms per operation
-    # for each client of before, the index of the client that stands for it, shape (before,)
+    instance: Instance  #: its provenance has the numbers below
+    before: int  #: number of clients before
+    bound: float  #: most that the mean latency of any plan differs by, ms per operation
+    #: for each client of before, the index of the client that stands for it, shape (before,)
     groups: IntArray
 
     @property

@@ -51,11 +51,11 @@ VERSION = 2
 class Reference:
     """Source from which an instance is loaded again, in place of a copy in the plan file."""
 
-    # name of a bundled data set, or the path of an instance; in the file, a path is relative to the
-    # folder of the plan
+    #: name of a bundled data set, or the path of an instance; in the file, a path is relative to
+    #: the folder of the plan
     source: str
-    mix: str | None = None  # of the workload, for a data set
-    seed: int = 0  # likewise
+    mix: str | None = None  #: of the workload, for a data set
+    seed: int = 0  #: likewise
 
     @property
     def bundled(self) -> bool:

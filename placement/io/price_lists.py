@@ -61,7 +61,7 @@ class _PriceList:
 class SitePrices(_PriceList):
     """Prices of sites by name."""
 
-    # "storage", "storage_gb" (per GB stored) or one of `PER_SITE` -> site -> price per month
+    #: "storage", "storage_gb" (per GB stored) or one of `PER_SITE` -> site -> price per month
     columns: Mapping[str, Mapping[str, float]]
 
     def of(self, column: str, sites: Sequence[str]) -> FloatArray | None:
@@ -88,11 +88,11 @@ class SitePrices(_PriceList):
 class TransferTable(_PriceList):
     """Prices per GB sent from one place to another, by name."""
 
-    # (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that knows
-    # only whether a site sends within its continent has the receivers "same continent" and "other
-    # continent".
+    #: (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that knows
+    #: only whether a site sends within its continent has the receivers "same continent" and "other
+    #: continent".
     prices: Mapping[tuple[str, str], float]
-    # (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`
+    #: (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`
     tiers: Mapping[tuple[str, str], Tiers] = field(default_factory=dict)
 
     def at_volume(self, gb: float) -> TransferTable:
@@ -561,21 +561,21 @@ def _one_price(
 class PriceInput:
     """Prices by name that replace those of an instance; None and empty: no change."""
 
-    sites: SitePrices | float | None = None  # prices of sites, or one price of storage for all
-    transfer: TransferTable | None = None  # prices of traffic
-    # level of failure domains whose names stand in `transfer` in place of sites
+    sites: SitePrices | float | None = None  #: prices of sites, or one price of storage for all
+    transfer: TransferTable | None = None  #: prices of traffic
+    #: level of failure domains whose names stand in `transfer` in place of sites
     zones: str | None = None
-    # client -> site, domain of `zones`, or "internet", whose prices of traffic it has. When
-    # operations move data, every client that has no site's name needs a place.
+    #: client -> site, domain of `zones`, or "internet", whose prices of traffic it has. When
+    #: operations move data, every client that has no site's name needs a place.
     client_places: Mapping[str, str] = field(default_factory=dict)
-    # gb_per_op, written_gb, interval_hours, replication, stored_gb, present: as in Prices
+    #: gb_per_op, written_gb, interval_hours, replication, stored_gb, present: as in Prices
     gb_per_op: Mapping[str, float] = field(default_factory=dict)
     written_gb: float | None = None
     interval_hours: float | None = None
     replication: Literal["leader", "gateway"] | None = None
     stored_gb: float | None = None
-    # whether prices of storage are those of one replica or, "GB-month", of one GB of it; None: of
-    # one replica, with a warning where that is much for little
+    #: whether prices of storage are those of one replica or, "GB-month", of one GB of it; None: of
+    #: one replica, with a warning where that is much for little
     storage_unit: Literal["replica-month", "GB-month"] | None = None
     present: Sequence[str] = ()
 

@@ -172,9 +172,9 @@ Curve = tuple[tuple[float, ...], tuple[float, ...]]
 class PairTable:
     """Distributions by name, gaps allowed."""
 
-    source: str  # the file
-    percents: tuple[float, ...]  # rising; empty for histograms and samples
-    pairs: Mapping[Pair, Curve]  # what is told of each pair
+    source: str  #: the file
+    percents: tuple[float, ...]  #: rising; empty for histograms and samples
+    pairs: Mapping[Pair, Curve]  #: what is told of each pair
 
     def constant(self, rtt: float) -> Curve:
         """Return the row in this table of a pair whose RTT never varies."""

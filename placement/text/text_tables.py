@@ -307,18 +307,18 @@ def sentences(title: str, lines: Sequence[str]) -> list[str]:
 class ValueColumn:
     """A column of a table of values."""
 
-    name: str  # the heading
-    decimals: int | None = None  # decimals of the numbers; None: the column holds text
-    beyond: str = "∞"  # text in place of an infinite number
-    unit: str = ""  # unit behind each number of a text, and in the heading of a page: "%"
-    signed: bool = False  # whether a text shows the sign of positive numbers
+    name: str  #: the heading
+    decimals: int | None = None  #: decimals of the numbers; None: the column holds text
+    beyond: str = "∞"  #: text in place of an infinite number
+    unit: str = ""  #: unit behind each number of a text, and in the heading of a page: "%"
+    signed: bool = False  #: whether a text shows the sign of positive numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTable:
     """A table of values with its title."""
 
-    title: str  # the subject of the table
-    columns: tuple[ValueColumn, ...]  # the headings and formats
-    rows: tuple[tuple[str | float, ...], ...]  # each cell a text or a number as its column says
-    chosen: int | None = None  # position of the row that belongs to the plan; None: no row does
+    title: str  #: the subject of the table
+    columns: tuple[ValueColumn, ...]  #: the headings and formats
+    rows: tuple[tuple[str | float, ...], ...]  #: each cell a text or a number as its column says
+    chosen: int | None = None  #: position of the row that belongs to the plan; None: no row does

@@ -49,10 +49,10 @@ _Row = tuple[str, str, str, float]
 class DemandRequest:
     """Facts about a table of demand that the user told."""
 
-    columns: Mapping[str, str] = field(default_factory=dict)  # role -> column
-    # name in the table -> operation; `*` stands for every other name
+    columns: Mapping[str, str] = field(default_factory=dict)  #: role -> column
+    #: name in the table -> operation; `*` stands for every other name
     operations: Mapping[str, str] = field(default_factory=dict)
-    clients: Mapping[str, str] = field(default_factory=dict)  # name in the table -> client
+    clients: Mapping[str, str] = field(default_factory=dict)  #: name in the table -> client
     decimal: Decimal = "auto"
 
 

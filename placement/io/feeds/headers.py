@@ -57,18 +57,18 @@ _CARRIERS = {"tcp", "udp", "icmp", "net", "network"}
 class Header:
     """Meaning of a name."""
 
-    text: str  # the name
-    # "rtt", "one-way delay", or another quantity ("distance", "bandwidth", "price", …); empty where
-    # the name states none
+    text: str  #: the name
+    #: "rtt", "one-way delay", or another quantity ("distance", "bandwidth", "price", …); empty
+    #: where the name states none
     quantity: str = ""
-    # "ms", "s", "us", "ns"; "US" for a text in capitals, which may be a region; None: no unit
+    #: "ms", "s", "us", "ns"; "US" for a text in capitals, which may be a region; None: no unit
     unit: str | None = None
-    aggregate: str = ""  # "mean", "median", "min", "max", "last"; empty without one
-    percent: float | None = None  # of a percentile; None: none
-    ends: tuple[str, ...] = ()  # "src" and "dst" in the order of their words
-    place: bool = False  # whether it names places, by direction or by a word such as region or host
-    when: bool = False  # whether it names times
-    unknown: tuple[str, ...] = ()  # words that are not in the vocabulary
+    aggregate: str = ""  #: "mean", "median", "min", "max", "last"; empty without one
+    percent: float | None = None  #: of a percentile; None: none
+    ends: tuple[str, ...] = ()  #: "src" and "dst" in the order of their words
+    place: bool = False  #: whether it names places, by direction or a word such as region or host
+    when: bool = False  #: whether it names times
+    unknown: tuple[str, ...] = ()  #: words that are not in the vocabulary
 
     @property
     def other(self) -> bool:

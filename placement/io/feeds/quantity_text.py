@@ -33,11 +33,11 @@ _Part = tuple[str, str] | None  # number and unit of a text
 class Cleaned:
     """A column of quantities that the table readers accept."""
 
-    # numbers; cells that are no number stay as they were, so that a reader can refuse them
+    #: numbers; cells that are no number stay as they were, so that a reader can refuse them
     cells: tuple[Cell, ...]
-    unit_known: bool = False  # whether a unit stood in the header, in the cells or in the call
-    per_second: bool = False  # whether the cells are rates, such as `12 req/s`
-    notes: tuple[str, ...] = ()  # sentences for the user
+    unit_known: bool = False  #: whether a unit stood in the header, in the cells or in the call
+    per_second: bool = False  #: whether the cells are rates, such as `12 req/s`
+    notes: tuple[str, ...] = ()  #: sentences for the user
 
 
 def clean_rtts(

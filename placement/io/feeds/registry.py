@@ -36,8 +36,8 @@ _BLANK = re.compile(r"[,\s]*")
 class Content:
     """A file as read, nothing interpreted."""
 
-    source: str  # the file, for messages
-    text: str | None  # its text; None for Parquet, which only tables are read from
+    source: str  #: the file, for messages
+    text: str | None  #: its text; None for Parquet, which only tables are read from
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Content:
@@ -160,17 +160,17 @@ class Content:
 class FeedRequest:
     """Names and units that a format may need beside the file."""
 
-    columns: Mapping[str, str] = field(default_factory=dict)  # role -> column, of tables
-    # unit of numbers without one; None: that of the format, or of the header
+    columns: Mapping[str, str] = field(default_factory=dict)  #: role -> column, of tables
+    #: unit of numbers without one; None: that of the format, or of the header
     unit: str | None = None
-    decimal: Decimal = "auto"  # decimal sign of tables
-    # where a probe ran, for formats that do not say so; empty: the name of the file
+    decimal: Decimal = "auto"  #: decimal sign of tables
+    #: where a probe ran, for formats that do not say so; empty: the name of the file
     measured_from: str = ""
-    table: str = ""  # number or heading of the tables to read, of a file with several; empty: all
-    # "sources" or "destinations": the rows of a square table; empty: what its corner says, else
-    # sources
+    table: str = ""  #: number or heading of the tables to read, of a file with several; empty: all
+    #: "sources" or "destinations": the rows of a square table; empty: what its corner says, else
+    #: sources
     rows: str = ""
-    one_way: bool = False  # whether the user said that values are one-way delays
+    one_way: bool = False  #: whether the user said that values are one-way delays
 
     def of_tables(self) -> tuple[str, object] | None:
         """Return the first option that only tables have, and its value; None without any."""
@@ -183,14 +183,14 @@ class FeedRequest:
 class RttReading:
     """RTTs as read from one file."""
 
-    table: RttTable  # one RTT per pair, ms
-    # samples, histograms or percentiles per pair; None where the file has one number per pair
+    table: RttTable  #: one RTT per pair, ms
+    #: samples, histograms or percentiles per pair; None where the file has one number per pair
     distributions: PairTable | None = None
-    unit_known: bool = True  # whether the unit is told by the format, the file or the user
-    notes: tuple[str, ...] = ()  # sentences that say what the reader did
-    # columns of a table none of which is a row of it: sites only if another table says so
+    unit_known: bool = True  #: whether the unit is told by the format, the file or the user
+    notes: tuple[str, ...] = ()  #: sentences that say what the reader did
+    #: columns of a table none of which is a row of it: sites only if another table says so
     loose: tuple[str, ...] = ()
-    # address -> name of the host in `table`, where the file tells both
+    #: address -> name of the host in `table`, where the file tells both
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -198,15 +198,15 @@ class RttReading:
 class Feed:
     """A format of RTTs."""
 
-    name: str  # name that users type
-    title: str  # the format in a few words, for help, messages and documentation
-    recognises: Callable[[Content], bool]  # whether a file is of this format, by its content
+    name: str  #: name that users type
+    title: str  #: the format in a few words, for help, messages and documentation
+    recognises: Callable[[Content], bool]  #: whether a file is of this format, by its content
     read: Callable[[Content, FeedRequest], RttReading]
-    # whether it is a layout of tables: the user may name columns, tables and units, and it is tried
-    # only where no other format fits
+    #: whether it is a layout of tables: the user may name columns, tables and units, and it is
+    #: tried only where no other format fits
     table: bool = False
-    units: bool = False  # whether the user may name the unit
-    notes: str = ""  # what its RTTs are, and what the user must tell, for `placement show formats`
+    units: bool = False  #: whether the user may name the unit
+    notes: str = ""  #: what its RTTs are, and what the user must tell, for `placement show formats`
 
 
 FEEDS = Group(

@@ -60,10 +60,10 @@ _MEDIUM = 2**21
 class ColumnTable:
     """A table by column."""
 
-    source: str  # the file, for messages
-    columns: tuple[str, ...]  # header
-    rows: int  # how many
-    # the columns as pandas read them; None: the table was read with care
+    source: str  #: the file, for messages
+    columns: tuple[str, ...]  #: header
+    rows: int  #: how many
+    #: the columns as pandas read them; None: the table was read with care
     fast: pd.DataFrame | None = None
     _careful: Table | None = field(default=None, repr=False)
     _read: Callable[[], Table] | None = field(default=None, repr=False)

@@ -266,9 +266,9 @@ def record_document(value: object) -> object:
 class Document:
     """A table of keys from a file."""
 
-    source: str  # the file, for messages
-    place: str  # dotted path of this table in the file; empty at the top
-    values: Mapping[str, object]  # the keys and what they hold
+    source: str  #: the file, for messages
+    place: str  #: dotted path of this table in the file; empty at the top
+    values: Mapping[str, object]  #: the keys and what they hold
 
     def key(self, key: str) -> str:
         """Return the dotted path of a key, for messages."""

@@ -45,15 +45,15 @@ RTT = "a finite number of milliseconds >= 0"
 class Table:
     """A table as read, nothing interpreted."""
 
-    source: str  # the file, for messages
-    columns: tuple[str, ...]  # header, unique
-    rows: tuple[tuple[Cell, ...], ...]  # cells, each row as long as the header
-    # row number of each row in the file (the header is row 1 of a CSV), for messages
+    source: str  #: the file, for messages
+    columns: tuple[str, ...]  #: header, unique
+    rows: tuple[tuple[Cell, ...], ...]  #: cells, each row as long as the header
+    #: row number of each row in the file (the header is row 1 of a CSV), for messages
     numbers: tuple[int, ...]
-    heading: str = ""  # the heading above a table in a text; empty without one
-    form: str = "csv"  # "csv", "markdown", "sql", "html", "json" or "nested"
-    number: int = 1  # its place among the tables of the file, from 1
-    # path of each row of a JSON document by its number, in place of the number
+    heading: str = ""  #: the heading above a table in a text; empty without one
+    form: str = "csv"  #: "csv", "markdown", "sql", "html", "json" or "nested"
+    number: int = 1  #: its place among the tables of the file, from 1
+    #: path of each row of a JSON document by its number, in place of the number
     places: tuple[str, ...] = ()
 
     def at(self, row: int) -> str:
