@@ -64,21 +64,11 @@ _PER_SITE = (Kind.FORBIDDEN, Kind.NON_VOTER, Kind.PINNED, Kind.PINNED_VOTER)
 
 @dataclass(frozen=True)
 class Constraint:
-    """Request of the user that could be given up.
+    """Request of the user that could be given up."""
 
-    Attributes
-    ----------
-    kind
-        What it is.
-    words
-        What people are told; of a constraint on one site, its name.
-    index
-        Position among the problem's diversity rules; -1 for everything else.
-    """
-
-    kind: Kind
-    words: str
-    index: int = -1
+    kind: Kind  #: what it is
+    words: str  #: what people are told; of a constraint on one site, its name
+    index: int = -1  #: position among the problem's diversity rules; -1 for everything else
 
 
 def explain_infeasible(problem: Problem, *, seconds: float = math.inf) -> tuple[str, ...]:

@@ -22,20 +22,11 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class AdmissibleSites:
-    """The rules of a problem as seen by sets that grow to `size` replicas.
+    """The rules of a problem as seen by sets that grow to `size` replicas."""
 
-    Attributes
-    ----------
-    problem
-        The question.
-    size
-        |R| to reach.
-    leader
-        ℓ when it is known, one for all sets or one for each; it is then taken to be in the set.
-    """
-
-    problem: Problem
-    size: int
+    problem: Problem  #: the question
+    size: int  #: |R| to reach
+    #: ℓ when it is known, one for all sets or one for each; it is then taken to be in the set
     leader: int | IntArray | None = None
 
     @property

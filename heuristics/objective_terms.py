@@ -28,43 +28,23 @@ from placement.support.checks import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ObjectiveTerms:
-    """Terms of the objective that a search over replica sets reads.
+    """Terms of the objective that a search over replica sets reads."""
 
-    Attributes
-    ----------
-    rtt
-        d(c, r) of every row in ms, shape (rows, sites).
-    rank
-        Place of each site in the row's strict order by (RTT, site order), shape (rows, sites).
-    order
-        Sites in that order, the inverse of `rank`, shape (rows, sites).
-    near, relay
-        A and B of every row, shape (rows,).
-    scenario
-        Scenario of every row, shape (rows,).
-    site_rtt
-        d(r, s) in ms, shape (scenarios, sites, sites).
-    votes
-        D per scenario, shape (scenarios,).
-    direct
-        Σ_c G[c]·d(c, ℓ) over all scenarios for every ℓ, shape (sites,).
-    money
-        cost_weight times the price of a replica at s under leader ℓ, shape (sites, sites) as
-        [ℓ, s]; zero without a price in the objective.
-    paid
-        cost_weight times the price of r as the row's nearest replica, shape (rows, sites); None: 0.
-    """
-
-    rtt: FloatArray
+    rtt: FloatArray  #: d(c, r) of every row in ms, shape (rows, sites)
+    #: place of each site in the row's strict order by (RTT, site order), shape (rows, sites)
     rank: IntArray
-    order: IntArray
+    order: IntArray  #: sites in that order, the inverse of `rank`, shape (rows, sites)
+    #: `near`, `relay`: A and B of every row, shape (rows,)
     near: FloatArray
     relay: FloatArray
-    scenario: IntArray
-    site_rtt: FloatArray
-    votes: FloatArray
-    direct: FloatArray
+    scenario: IntArray  #: scenario of every row, shape (rows,)
+    site_rtt: FloatArray  #: d(r, s) in ms, shape (scenarios, sites, sites)
+    votes: FloatArray  #: D per scenario, shape (scenarios,)
+    direct: FloatArray  #: σ_c G[c]·d(c, ℓ) over all scenarios for every ℓ, shape (sites,)
+    #: cost_weight times the price of a replica at s under leader ℓ, shape (sites, sites) as [ℓ, s];
+    #: zero without a price in the objective
     money: FloatArray
+    #: cost_weight times the price of r as the row's nearest replica, shape (rows, sites); None: 0
     paid: FloatArray | None = None
 
     @property

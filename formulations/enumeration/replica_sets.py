@@ -30,20 +30,12 @@ BLOCK = 100_000
 
 
 class ReplicaSets(NamedTuple):
-    """Block of replica sets, or of prefixes, with the cost of each set to each client.
+    """Block of replica sets, or of prefixes, with the cost of each set to each client."""
 
-    Attributes
-    ----------
-    members
-        Site indices, ascending in each row, shape (n, r).
-    to_near
-        RTT of every demanding client to its nearest member, ms, shape (n, clients).
-    near
-        Position of that member in its row, shape (n, clients); empty when it does not matter.
-    """
-
-    members: IntArray
+    members: IntArray  #: site indices, ascending in each row, shape (n, r)
+    #: RTT of every demanding client to its nearest member, ms, shape (n, clients)
     to_near: FloatArray
+    #: position of that member in its row, shape (n, clients); empty when it does not matter
     near: npt.NDArray[np.unsignedinteger]
 
 
@@ -52,42 +44,23 @@ class SetEvaluator:
     """The numbers of a problem in the order in which replica sets need them.
 
     Clients here are the (scenario, client) pairs that send anything to their nearest replica.
-
-    Attributes
-    ----------
-    rtt
-        d(c, r) with sites first: shape (sites, clients).
-    weight
-        A, shape (clients,).
-    relay
-        Per scenario, the slice of its clients and their B; none when nothing is relayed.
-    site_rtt
-        d(r, s), shape (scenarios, sites, sites).
-    alone
-        Σ_c G[c]·d(c, ℓ) per leader, infinite if the site cannot lead; shape (sites,).
-    quorum
-        D, shape (scenarios,).
-    votes
-        m, the votes a commit waits for.
-    money
-        cost_weight·price of a replica under each leader, and the price itself, both of shape
-        (sites, sites) and indexed [ℓ, r]; None when money does not matter.
-    budget
-        Most that a set may cost, with room for rounding.
-    weight_of_cost, paid
-        Weight of the cost, and the price of each site as each client's nearest replica, shape
-        (clients, sites); None: reads from the nearest replica cost nothing.
     """
 
-    rtt: FloatArray
-    weight: FloatArray
+    rtt: FloatArray  #: d(c, r) with sites first: shape (sites, clients)
+    weight: FloatArray  #: A, shape (clients,)
+    #: per scenario, the slice of its clients and their B; none when nothing is relayed
     relay: tuple[tuple[slice, FloatArray], ...]
-    site_rtt: FloatArray
+    site_rtt: FloatArray  #: d(r, s), shape (scenarios, sites, sites)
+    #: σ_c G[c]·d(c, ℓ) per leader, infinite if the site cannot lead; shape (sites,)
     alone: FloatArray
-    quorum: FloatArray
-    votes: int
+    quorum: FloatArray  #: D, shape (scenarios,)
+    votes: int  #: m, the votes a commit waits for
+    #: cost_weight·price of a replica under each leader, and the price itself, both of shape (sites,
+    #: sites) and indexed [ℓ, r]; None when money does not matter
     money: tuple[FloatArray, FloatArray] | None
-    budget: float
+    budget: float  #: most that a set may cost, with room for rounding
+    #: `weight_of_cost`, `paid`: weight of the cost, and the price of each site as each client's
+    #: nearest replica, shape (clients, sites); None: reads from the nearest replica cost nothing
     weight_of_cost: float = 0.0
     paid: FloatArray | None = None
 

@@ -26,27 +26,14 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class MasterResult:
-    """Optimum of the master problem over the columns of a pool.
+    """Optimum of the master problem over the columns of a pool."""
 
-    Attributes
-    ----------
-    value
-        Of the relaxation, penalties included.
-    weights
-        λ of each column that took part, shape (columns,).
-    overload
-        s, shape (rows,).
-    prices
-        Of the shared limits, >= 0, shape (rows,).
-    worth
-        Of each database: its dual, shape (members,), 0 for those without a part. A column with a
-        smaller objective plus price improves the master.
-    """
-
-    value: float
-    weights: FloatArray
-    overload: FloatArray
-    prices: FloatArray
+    value: float  #: of the relaxation, penalties included
+    weights: FloatArray  #: λ of each column that took part, shape (columns,)
+    overload: FloatArray  #: s, shape (rows,)
+    prices: FloatArray  #: of the shared limits, >= 0, shape (rows,)
+    #: of each database: its dual, shape (members,), 0 for those without a part. A column with a
+    #: smaller objective plus price improves the master.
     worth: FloatArray
 
 

@@ -35,21 +35,12 @@ _BLOCK = 250  # databases in one product: some tens of MB with 20,000 configurat
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationTable:
-    """Every leader and replica set that the rules of a problem allow, with the best voters.
+    """Every leader and replica set that the rules of a problem allow, with the best voters."""
 
-    Attributes
-    ----------
-    configurations
-        By leader and replicas, in lexicographic order of the replicas.
-    served
-        RTTs of the terms of demand, shape (2 · clients + 1, configurations).
-    sites
-        Weights of each, led and shipped, shape (3 · sites, configurations).
-    """
-
+    #: by leader and replicas, in lexicographic order of the replicas
     configurations: tuple[Configuration, ...]
-    served: FloatArray
-    sites: FloatArray
+    served: FloatArray  #: RTTs of the terms of demand, shape (2 · clients + 1, configurations)
+    sites: FloatArray  #: weights of each, led and shipped, shape (3 · sites, configurations)
 
     @classmethod
     def of(cls, problem: Problem) -> ConfigurationTable | None:

@@ -58,17 +58,11 @@ from placement.support.status import Termination
 
 @dataclass(frozen=True, slots=True)
 class PricedMember:
-    """The answer of pricing one database.
+    """The answer of pricing one database."""
 
-    Attributes
-    ----------
-    configuration
-        The best at these prices; None when the database has none that fits its sites alone.
-    least
-        Proven lower bound on objective plus price of any configuration; +∞ when there is none.
-    """
-
+    #: the best at these prices; None when the database has none that fits its sites alone
     configuration: Configuration | None
+    #: proven lower bound on objective plus price of any configuration; +∞ when there is none
     least: float
 
 

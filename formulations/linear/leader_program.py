@@ -112,19 +112,12 @@ def led_by_others(each: Iterable[Function]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class LeaderCase:
-    """The plans of a leader, with the site that leads after the loss of the leader's own.
+    """The plans of a leader, with the site that leads after the loss of the leader's own."""
 
-    Attributes
-    ----------
-    leader, heir
-        Site indices; no heir where no single loss takes the leader.
-    others
-        Sites that may lead in the leader's place, at the same cost.
-    """
-
+    #: `leader`, `heir`: site indices; no heir where no single loss takes the leader
     leader: int
     heir: int | None = None
-    others: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()  #: sites that may lead in the leader's place, at the same cost
 
     @property
     def leaders(self) -> tuple[int, ...]:

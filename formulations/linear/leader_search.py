@@ -87,17 +87,6 @@ class LeaderSearch:
         A time.perf_counter() at which to stop.
     ties
         Given: of the plans whose minimised value is at most this the mean is minimised.
-
-    Attributes
-    ----------
-    best, value
-        The best configuration, and its value; None and +∞: none is known.
-    bounds
-        Lower bound by case; None before every case has one.
-    entered
-        Numbers of the rows of losses and clients that are in the programs, by leader.
-    evaluated
-        Configurations that programs leave out: rounding makes them look better than they are.
     """
 
     problem: Problem
@@ -105,10 +94,14 @@ class LeaderSearch:
     solver: Solver
     end: float
     ties: float = math.inf
+    #: `best`, `value`: the best configuration, and its value; None and +∞: none is known
     best: Configuration | None = None
     value: float = math.inf
+    #: lower bound by case; None before every case has one
     bounds: dict[LeaderCase, float] | None = None
+    #: numbers of the rows of losses and clients that are in the programs, by leader
     entered: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    #: configurations that programs leave out: rounding makes them look better than they are
     evaluated: list[Configuration] = field(default_factory=list)
     termination: Termination = Termination.FINISHED
     stats: dict[str, float] = field(default_factory=dict)

@@ -55,23 +55,12 @@ from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative
 
 @dataclass(frozen=True, slots=True)
 class ClosedTree:
-    """Bound and work of a tree that was closed on safe bounds.
+    """Bound and work of a tree that was closed on safe bounds."""
 
-    Attributes
-    ----------
-    bound
-        Safe lower bound of the problem's objective; what is in `better` is excepted.
-    better
-        Configurations found below the value that was to be proven.
-    nodes
-        LPs solved.
-    termination
-        Why the proof is not complete; None when it is, or when something better was found.
-    """
-
-    bound: float
-    better: tuple[Configuration, ...]
-    nodes: int
+    bound: float  #: safe lower bound of the problem's objective; what is in `better` is excepted
+    better: tuple[Configuration, ...]  #: configurations found below the value that was to be proven
+    nodes: int  #: LPs solved
+    #: why the proof is not complete; None when it is, or when something better was found
     termination: Termination | None
 
 
@@ -173,49 +162,26 @@ def slack(milp: PlacementProgram, program: LinearProgram) -> float:
 
 @dataclass
 class CuttingRounds:
-    """State of one search for the optimum of a problem.
+    """State of one search for the optimum of a problem."""
 
-    Attributes
-    ----------
-    problem, options
-        The question, and how to go about it.
-    recipe
-        The formulation; None: `choose_recipe` decides, program by program.
-    terms
-        Data of the program, before reductions.
-    reduce
-        Whether to leave out what the best configuration makes too expensive.
-    safe
-        Whether the bound must come from :mod:`formulations.solvers.safe_bounds` instead of from
-        HiGHS.
-    deadline
-        time.perf_counter() at which to stop.
-    best, value
-        Best configuration so far and its objective.
-    bound
-        Proven lower bound so far.
-    infeasible
-        Whether HiGHS found no configuration, with and without presolve.
-    termination
-        Why the search ended.
-    rest
-        Proven lower bound on what other searches are responsible for, see
-        :mod:`formulations.milp.method`; +∞ when this one is alone.
-    """
-
+    #: `problem`, `options`: the question, and how to go about it
     problem: Problem
     options: Options
-    recipe: Recipe | None
-    terms: ProgramData
-    reduce: bool
+    recipe: Recipe | None  #: the formulation; None: `choose_recipe` decides, program by program
+    terms: ProgramData  #: data of the program, before reductions
+    reduce: bool  #: whether to leave out what the best configuration makes too expensive
+    #: whether the bound must come from formulations.solvers.safe_bounds instead of from HiGHS
     safe: bool
     began: float
-    deadline: float
+    deadline: float  #: time.perf_counter() at which to stop
+    #: `best`, `value`: best configuration so far and its objective
     best: Configuration | None = None
     value: float = math.inf
-    bound: float = -math.inf
-    infeasible: bool = False
-    termination: Termination = Termination.FINISHED
+    bound: float = -math.inf  #: proven lower bound so far
+    infeasible: bool = False  #: whether HiGHS found no configuration, with and without presolve
+    termination: Termination = Termination.FINISHED  #: why the search ended
+    #: proven lower bound on what other searches are responsible for, see formulations.milp.method;
+    #: +∞ when this one is alone
     rest: float = math.inf
     notes: list[str] = field(default_factory=list)
     stats: dict[str, float | int | str] = field(default_factory=dict)

@@ -26,26 +26,13 @@ SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Configuration from which the search begins.
+    """Configuration from which the search begins."""
 
-    Attributes
-    ----------
-    configuration
-        Feasible; None when there is none, or none was found.
-    origin
-        Who gave it.
-    impossible
-        Whether a complete search proved that no configuration is feasible.
-    interrupted
-        Whether Ctrl-C ended the heuristic.
-    notes
-        Heuristics that failed: a defect of theirs costs a start, not the proof.
-    """
-
-    configuration: Configuration | None
-    origin: str
-    impossible: bool = False
-    interrupted: bool = False
+    configuration: Configuration | None  #: feasible; None when there is none, or none was found
+    origin: str  #: who gave it
+    impossible: bool = False  #: whether a complete search proved that no configuration is feasible
+    interrupted: bool = False  #: whether Ctrl-C ended the heuristic
+    #: heuristics that failed: a defect of theirs costs a start, not the proof
     notes: tuple[str, ...] = ()
 
 

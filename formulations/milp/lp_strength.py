@@ -17,27 +17,19 @@ from placement.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Size and LP bound of a recipe on a problem.
+    """Size and LP bound of a recipe on a problem."""
 
-    Attributes
-    ----------
-    recipe
-        Which.
-    bound
-        Optimum of the LP relaxation in units of the objective, to HiGHS's tolerances; +∞ when the
-        relaxation is infeasible, −∞ when it was not solved in time.
-    variables, binaries, rows, nonzeros
-        Size before HiGHS's presolve.
-    build_seconds, lp_seconds
-        Wall time of building the program and of solving its relaxation.
-    """
-
-    recipe: Recipe
+    recipe: Recipe  #: which
+    #: optimum of the LP relaxation in units of the objective, to HiGHS's tolerances; +∞ when the
+    #: relaxation is infeasible, −∞ when it was not solved in time
     bound: float
+    #: `variables`, `binaries`, `rows`, `nonzeros`: size before HiGHS's presolve
     variables: int
     binaries: int
     rows: int
     nonzeros: int
+    #: `build_seconds`, `lp_seconds`: wall time of building the program and of solving its
+    #: relaxation
     build_seconds: float
     lp_seconds: float
 

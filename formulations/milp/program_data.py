@@ -39,86 +39,51 @@ _CLASS_RATIO = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """A client in one scenario that has operations at, or by way of, its nearest replica.
+    """A client in one scenario that has operations at, or by way of, its nearest replica."""
 
-    Attributes
-    ----------
-    scenario, client
-        k and c.
-    near, relay
-        A and B of Eq. 1, weighted counts of round trips.
-    order
-        Sites that can matter to it, closest first in its strict order.
-    serving
-        Those of `order` that may serve it in a plan worth finding, in the same order.
-    guarded
-        Sites r of `order` for which the constraint "no site farther than r serves while r is open"
-        is needed.
-    paid
-        Cost per month of each site as the client's nearest replica, shape (sites,); None: nothing,
-        or no cost counts.
-    """
-
+    #: `scenario`, `client`: k and c
     scenario: int
     client: int
+    #: `near`, `relay`: A and B of Eq. 1, weighted counts of round trips.
     near: float
     relay: float
-    order: tuple[int, ...]
+    order: tuple[int, ...]  #: sites that can matter to it, closest first in its strict order
+    #: those of `order` that may serve it in a plan worth finding, in the same order
     serving: tuple[int, ...]
+    #: sites r of `order` for which the constraint "no site farther than r serves while r is open"
+    #: is needed
     guarded: tuple[int, ...]
+    #: cost per month of each site as the client's nearest replica, shape (sites,); None: nothing,
+    #: or no cost counts
     paid: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class FlowClass:
-    """Clients of one scenario whose forwarded weights B_c lie within a factor of a million.
+    """Clients of one scenario whose forwarded weights B_c lie within a factor of a million."""
 
-    Attributes
-    ----------
-    scenario
-        k.
-    members
-        Positions in `ProgramData.clients`.
-    weight
-        Σ B_c over the members.
-    """
-
-    scenario: int
-    members: tuple[int, ...]
-    weight: float
+    scenario: int  #: k
+    members: tuple[int, ...]  #: positions in `ProgramData.clients`
+    weight: float  #: Σ B_c over the members
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramData:
-    """Data of the rows and the objective, on site indices and unscaled.
+    """Data of the rows and the objective, on site indices and unscaled."""
 
-    Attributes
-    ----------
-    problem
-        The question.
-    holders, voters, leaders
-        Sites that may hold a replica, vote, lead; ascending.
-    clients
-        See :class:`Client`.
-    classes
-        Forwarding clients by magnitude.
-    radii
-        (scenario, leader) -> distinct quorum waits that can occur in ms, ascending. Scenarios
-        without transactions, and quorums of one (which cost nothing), have no entries.
-    direct
-        Leader -> Σ_kc G d(c, ℓ) and the constants of operations, ms times operations.
-    led
-        (wait, scenario, leader) -> the waits of leaders beside the rounds of votes.
-    """
-
-    problem: Problem
+    problem: Problem  #: the question
+    #: `holders`, `voters`, `leaders`: sites that may hold a replica, vote, lead; ascending
     holders: tuple[int, ...]
     voters: tuple[int, ...]
     leaders: tuple[int, ...]
-    clients: tuple[Client, ...]
-    classes: tuple[FlowClass, ...]
+    clients: tuple[Client, ...]  #: see Client
+    classes: tuple[FlowClass, ...]  #: forwarding clients by magnitude
+    #: (scenario, leader) -> distinct quorum waits that can occur in ms, ascending. Scenarios
+    #: without transactions, and quorums of one (which cost nothing), have no entries.
     radii: Mapping[tuple[int, int], tuple[float, ...]]
+    #: leader -> Σ_kc G d(c, ℓ) and the constants of operations, ms times operations
     direct: Mapping[int, float]
+    #: (wait, scenario, leader) -> the waits of leaders beside the rounds of votes
     led: Mapping[tuple[int, int, int], LeaderWait]
 
     @property
@@ -329,28 +294,15 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True)
 class _ServiceCosts:
-    """Cost of serving client i from site r, before the trip to the leader.
+    """Cost of serving client i from site r, before the trip to the leader."""
 
-    Attributes
-    ----------
-    near
-        A d(c, r), infinite where r may not serve i, shape (clients, sites).
-    relay
-        B, shape (clients,).
-    scenario
-        Of each client, shape (clients,).
-    place
-        Place of a site in the order of a client; that of other sites is after all, shape (clients,
-        sites).
-    between
-        RTTs between sites, shape (scenarios, sites, sites).
-    """
-
-    near: FloatArray
-    relay: FloatArray
-    scenario: IntArray
+    near: FloatArray  #: a d(c, r), infinite where r may not serve i, shape (clients, sites)
+    relay: FloatArray  #: B, shape (clients,)
+    scenario: IntArray  #: of each client, shape (clients,)
+    #: place of a site in the order of a client; that of other sites is after all, shape (clients,
+    #: sites)
     place: IntArray
-    between: FloatArray
+    between: FloatArray  #: RTTs between sites, shape (scenarios, sites, sites)
 
     @classmethod
     def of(cls, terms: ProgramData) -> _ServiceCosts:

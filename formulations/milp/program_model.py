@@ -62,24 +62,12 @@ def stepping(report: Callable[[], None], deadline: float) -> Step:
 
 @dataclass(frozen=True, eq=False)
 class PlacementProgram:
-    """A built program.
+    """A built program."""
 
-    Attributes
-    ----------
-    model
-        The Pyomo ConcreteModel: readable, printable, open to further rows.
-    variables
-        Its decision variables by name.
-    scale
-        Objective of the program over objective of the problem.
-    mass
-        See :func:`mass_of`.
-    """
-
-    model: Any
-    variables: ProgramVariables
-    scale: float
-    mass: float
+    model: Any  #: the Pyomo ConcreteModel: readable, printable, open to further rows
+    variables: ProgramVariables  #: its decision variables by name
+    scale: float  #: objective of the program over objective of the problem
+    mass: float  #: see mass_of
 
     def program(self, step: Step = no_step) -> LinearProgram:
         """Return the arrays of the model as it is now; `step` is called now and then."""

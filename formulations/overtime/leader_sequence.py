@@ -37,18 +37,10 @@ _BLOCK = 4_000_000  # elements of the largest temporary of a step: 32 MB
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """An optimal path.
+    """An optimal path."""
 
-    Attributes
-    ----------
-    path
-        Candidate of each interval, shape (..., T).
-    cost
-        What it costs, by the evaluator of paths.
-    """
-
-    path: IntArray
-    cost: PathCost
+    path: IntArray  #: candidate of each interval, shape (..., T)
+    cost: PathCost  #: what it costs, by the evaluator of paths
 
 
 def best_sequence(

@@ -67,25 +67,14 @@ class CoverDemand:
 
 @dataclass(frozen=True, slots=True)
 class CoveringModel:
-    """A yes-no question about replica sets, free of any solver.
+    """A yes-no question about replica sets, free of any solver."""
 
-    Attributes
-    ----------
-    sites
-        Number of candidate sites.
-    replicas
-        N.
-    covers, demands
-        The rows.
-    caps
-        (sites, at most so many replicas among them).
-    """
-
-    sites: int
-    replicas: int
+    sites: int  #: number of candidate sites
+    replicas: int  #: N
+    #: `covers`, `demands`: the rows
     covers: tuple[Cover, ...]
     demands: tuple[CoverDemand, ...]
-    caps: tuple[tuple[tuple[int, ...], int], ...]
+    caps: tuple[tuple[tuple[int, ...], int], ...]  #: (sites, at most so many replicas among them)
 
     def holds(self, replicas: tuple[int, ...]) -> bool:
         """Check a replica set in exact arithmetic."""

@@ -89,30 +89,18 @@ Allowed = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class CompiledStore:
-    """Data that all keys of one store under the same rules share, for the kernel.
+    """Data that all keys of one store under the same rules share, for the kernel."""
 
-    Attributes
-    ----------
-    grid
-        All distinct RTTs and latencies after redirection: every threshold is one of them ("P1").
-    handle
-        The kernel's own tables.
-    pairs
-        The (N, R, W) worth looking at.
-    shapes
-        The same with the most replicas that may share a region, shape (pairs, 4).
-    ways
-        C(N, F) of each pair; 0 without losses, or without a given number of lost sites.
-    steps
-        m(k) − m(k−1) of conditions 1 and 3 at k = 0, 1, …: reads normally, reads after losses,
-        writes likewise; shape (pairs, 4, largest N + 1).
-    """
-
+    #: all distinct RTTs and latencies after redirection: every threshold is one of them ("P1")
     grid: FloatArray
-    handle: _Store
-    pairs: tuple[tuple[int, int, int], ...]
+    handle: _Store  #: the kernel's own tables
+    pairs: tuple[tuple[int, int, int], ...]  #: the (N, R, W) worth looking at
+    #: the same with the most replicas that may share a region, shape (pairs, 4)
     shapes: npt.NDArray[np.int32]
+    #: C(N, F) of each pair; 0 without losses, or without a given number of lost sites
     ways: FloatArray
+    #: m(k) − m(k−1) of conditions 1 and 3 at k = 0, 1, …: reads normally, reads after losses,
+    #: writes likewise; shape (pairs, 4, largest N + 1)
     steps: FloatArray
 
     @classmethod
@@ -180,22 +168,15 @@ class CompiledStore:
 
 
 class _ServedAfterLosses:
-    """Sites that serve the clients of every site after every loss, and the latencies then.
+    """Sites that serve the clients of every site after every loss, and the latencies then."""
 
-    Attributes
-    ----------
-    latency
-        One row for each pair of a lost site and its survivor: latency of the clients of the site to
-        every replica; shape (variants, n).
-    variant_of
-        Rows of `latency` of each site, -1 where it has fewer than others; shape (n, most).
-    begin, sites, variants
-        Sites of loss l are ``sites[begin[l]:begin[l + 1]]``, with their rows, -1 for clients that
-        stay.
-    """
-
+    #: one row for each pair of a lost site and its survivor: latency of the clients of the site to
+    #: every replica; shape (variants, n)
     latency: FloatArray
+    #: rows of `latency` of each site, -1 where it has fewer than others; shape (n, most)
     variant_of: npt.NDArray[np.int32]
+    #: `begin`, `sites`, `variants`: sites of loss l are `sites[begin[l]:begin[l + 1]]`, with their
+    #: rows, -1 for clients that stay
     begin: npt.NDArray[np.int32]
     sites: npt.NDArray[np.int32]
     variants: npt.NDArray[np.int32]

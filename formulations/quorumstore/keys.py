@@ -52,17 +52,10 @@ NO_REQUESTS = "no requests"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBatch:
-    """A run of keys.
+    """A run of keys."""
 
-    Attributes
-    ----------
-    names
-        The keys.
-    reads, writes
-        Requests per key and site, shape (k, sites).
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: the keys
+    #: `reads`, `writes`: requests per key and site, shape (k, sites)
     reads: CountArray
     writes: CountArray
 
@@ -122,36 +115,24 @@ def _batch(table: ColumnTable, sites: Sequence[str]) -> KeyBatch:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """Configuration of one key.
+    """Configuration of one key."""
 
-    Attributes
-    ----------
-    key, status
-        Name; ``optimal``, ``infeasible`` or ``no requests``.
-    value
-        Value of the goal.
-    replicas
-        Names of the sites, joined by ";", in site order.
-    n, r, w
-        N, R, W.
-    normal_read_ms, normal_write_ms, worst_read_ms, worst_write_ms
-        Thresholds in normal operation, and their largest values over all losses.
-    mean_ms
-        Mean latency in normal operation.
-    """
-
+    #: `key`, `status`: name; `optimal`, `infeasible` or `no requests`
     key: str
     status: str
-    value: float | None = None
-    replicas: str = ""
+    value: float | None = None  #: value of the goal
+    replicas: str = ""  #: names of the sites, joined by ";", in site order
+    #: `n`, `r`, `w`: N, R, W
     n: int | None = None
     r: int | None = None
     w: int | None = None
+    #: `normal_read_ms`, `normal_write_ms`, `worst_read_ms`, `worst_write_ms`: thresholds in normal
+    #: operation, and their largest values over all losses
     normal_read_ms: float | None = None
     normal_write_ms: float | None = None
     worst_read_ms: float | None = None
     worst_write_ms: float | None = None
-    mean_ms: float | None = None
+    mean_ms: float | None = None  #: mean latency in normal operation
 
 
 def row_names() -> tuple[str, ...]:

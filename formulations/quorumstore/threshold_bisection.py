@@ -83,27 +83,13 @@ class ThresholdStep:
 
 @dataclass(slots=True)
 class Bisection:
-    """Minimises monotone goals of one key.
+    """Minimises monotone goals of one key."""
 
-    Attributes
-    ----------
-    problem
-        The key.
-    covering
-        The solver.
-    deadline
-        ``time.perf_counter()`` at which to stop.
-    questions
-        How many covering questions have been asked.
-    termination
-        Why the last minimisation stopped.
-    """
-
-    problem: QuorumProblem
-    covering: Covering
-    deadline: float = math.inf
-    questions: int = 0
-    termination: Termination = Termination.FINISHED
+    problem: QuorumProblem  #: the key
+    covering: Covering  #: the solver
+    deadline: float = math.inf  #: `time.perf_counter()` at which to stop
+    questions: int = 0  #: how many covering questions have been asked
+    termination: Termination = Termination.FINISHED  #: why the last minimisation stopped
     values: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:

@@ -29,31 +29,17 @@ _GRACE = 2.0  # seconds a solver may overrun before it is told, and again before
 
 @dataclass
 class CpSatResult:
-    """Result of one run.
+    """Result of one run."""
 
-    Attributes
-    ----------
-    verdict
-        How it ended; optimal and infeasible are proven.
-    values
-        Value of every variable, by index, in the best solution; None: none found.
-    objective
-        Of that solution, in the solver's integers.
-    bound
-        Proven lower bound, in the solver's integers; None: none.
-    conflicts, branches
-        Work done.
-    interrupted
-        Whether Ctrl-C stopped it.
-    """
-
-    verdict: Verdict = Verdict.STOPPED
+    verdict: Verdict = Verdict.STOPPED  #: how it ended; optimal and infeasible are proven
+    #: value of every variable, by index, in the best solution; None: none found
     values: list[int] | None = None
-    objective: int | None = None
-    bound: int | None = None
+    objective: int | None = None  #: of that solution, in the solver's integers
+    bound: int | None = None  #: proven lower bound, in the solver's integers; None: none
+    #: `conflicts`, `branches`: work done
     conflicts: int = 0
     branches: int = 0
-    interrupted: bool = False
+    interrupted: bool = False  #: whether Ctrl-C stopped it
     error: str = field(default="")
 
 

@@ -40,68 +40,38 @@ _REPORT = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Limits and callbacks of a run.
+    """Limits and callbacks of a run."""
 
-    Attributes
-    ----------
-    deadline
-        time.perf_counter() at which to stop; infinite: never.
-    gap_limit
-        Relative gap (incumbent − bound)/incumbent at which to stop; 0: never.
-    grace
-        Seconds after a stop is asked for until the run is left behind.
-    enough
-        Dual bound at which to stop, in units of the program: nothing below it is of interest.
-    report
-        Called from the caller's thread with (incumbent, bound) in units of the program.
-    most_nodes
-        Nodes of branch and bound after which HiGHS stops; None: no limit. Unlike a deadline it
-        gives the same solution in every run.
-    own_gap
-        Relative gap at which HiGHS itself calls a solution optimal, at the same node in every run.
-        The bound that it reports then proves nothing.
-    """
-
-    deadline: float = math.inf
-    gap_limit: float = 0.0
-    grace: float = 2.0
+    deadline: float = math.inf  #: time.perf_counter() at which to stop; infinite: never
+    gap_limit: float = 0.0  #: relative gap (incumbent − bound)/incumbent at which to stop; 0: never
+    grace: float = 2.0  #: seconds after a stop is asked for until the run is left behind
+    #: dual bound at which to stop, in units of the program: nothing below it is of interest
     enough: float = math.inf
+    #: called from the caller's thread with (incumbent, bound) in units of the program
     report: Callable[[float, float], None] | None = None
+    #: nodes of branch and bound after which HiGHS stops; None: no limit. Unlike a deadline it gives
+    #: the same solution in every run.
     most_nodes: int | None = None
+    #: relative gap at which HiGHS itself calls a solution optimal, at the same node in every run.
+    #: The bound that it reports then proves nothing.
     own_gap: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class HighsResult:
-    """Result of a run, in units of the program.
+    """Result of a run, in units of the program."""
 
-    Attributes
-    ----------
-    verdict, stop
-        How it ended, and why when stopped.
-    values
-        Best solution found, shape (columns,); None without one.
-    objective
-        Of `values`; +∞ without one.
-    bound
-        HiGHS's dual bound as reported: −∞ when none, +∞ when infeasible.
-    nodes, iterations
-        Branch-and-bound nodes and simplex iterations.
-    seconds
-        Wall time of the run.
-    abandoned
-        Whether HiGHS did not stop when told to and was left behind.
-    """
-
+    #: `verdict`, `stop`: how it ended, and why when stopped
     verdict: Verdict
     stop: StopReason | None
-    values: FloatArray | None
-    objective: float
-    bound: float
+    values: FloatArray | None  #: best solution found, shape (columns,); None without one
+    objective: float  #: of `values`; +∞ without one
+    bound: float  #: HiGHS's dual bound as reported: −∞ when none, +∞ when infeasible
+    #: `nodes`, `iterations`: branch-and-bound nodes and simplex iterations
     nodes: int
     iterations: int
-    seconds: float
-    abandoned: bool = False
+    seconds: float  #: wall time of the run
+    abandoned: bool = False  #: whether HiGHS did not stop when told to and was left behind
 
 
 @dataclass

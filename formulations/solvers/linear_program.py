@@ -17,33 +17,23 @@ _ROWS_PER_STEP = 1000
 
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
-    """min offset + cost·x  subject to  row_lower ≤ A x ≤ row_upper,  lower ≤ x ≤ upper.
+    """min offset + cost·x  subject to  row_lower ≤ A x ≤ row_upper,  lower ≤ x ≤ upper."""
 
-    Attributes
-    ----------
-    cost, lower, upper, integer
-        Per column.
-    offset
-        Constant of the objective.
-    start, index, value
-        A by rows (compressed): shapes (rows + 1,), (non-zeros,), (non-zeros,).
-    row_lower, row_upper
-        Per row; infinite where there is no such side.
-    columns
-        The Pyomo variables, in column order.
-    """
-
+    #: `cost`, `lower`, `upper`, `integer`: per column
     cost: FloatArray
-    offset: float
+    offset: float  #: constant of the objective
     lower: FloatArray
     upper: FloatArray
     integer: BoolArray
+    #: `start`, `index`, `value`: A by rows (compressed): shapes (rows + 1,), (non-zeros,),
+    #: (non-zeros,)
     start: IntArray
     index: IntArray
     value: FloatArray
+    #: `row_lower`, `row_upper`: per row; infinite where there is no such side
     row_lower: FloatArray
     row_upper: FloatArray
-    columns: tuple[Any, ...]
+    columns: tuple[Any, ...]  #: the Pyomo variables, in column order
 
     def activity(self, x: FloatArray) -> FloatArray:
         """A x, shape (rows,)."""

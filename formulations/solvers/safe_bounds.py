@@ -45,27 +45,15 @@ _REPORT = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BoundProof:
-    """Bound that the nodes of the tree add up to.
+    """Bound that the nodes of the tree add up to."""
 
-    Attributes
-    ----------
-    bound
-        Safe lower bound on the program's objective over all integer solutions, at most the cutoff;
-        a solution that `judge` accepted below it is excepted.
-    nodes
-        LPs solved.
-    open
-        Nodes left when time ran out, or that could not be closed.
-    interrupted
-        Whether Ctrl-C ended the proof.
-    reached
-        The same bound where it is not cut at the cutoff: that of a node may lie above.
-    """
-
+    #: safe lower bound on the program's objective over all integer solutions, at most the cutoff; a
+    #: solution that `judge` accepted below it is excepted
     bound: float
-    nodes: int
-    open: int
-    interrupted: bool = False
+    nodes: int  #: LPs solved
+    open: int  #: nodes left when time ran out, or that could not be closed
+    interrupted: bool = False  #: whether Ctrl-C ended the proof
+    #: the same bound where it is not cut at the cutoff: that of a node may lie above
     reached: float = -math.inf
 
 

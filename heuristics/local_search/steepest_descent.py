@@ -30,23 +30,12 @@ _FALL = 1e-11  # relative; the tables are exact to about 1e-14
 
 @dataclass
 class SteepestDescent:
-    """Descends, and remembers the exact waits it has worked out.
+    """Descends, and remembers the exact waits it has worked out."""
 
-    Attributes
-    ----------
-    neighbourhood
-        Values of moves.
-    stop
-        Asked between steps; true ends the descent where it stands.
-    steps
-        Rounds of moves done.
-    ends
-        End points of the descents so far, by the sets on their paths.
-    """
-
-    neighbourhood: SwapNeighbourhood
-    stop: Callable[[], bool]
-    steps: int = 0
+    neighbourhood: SwapNeighbourhood  #: values of moves
+    stop: Callable[[], bool]  #: asked between steps; true ends the descent where it stands
+    steps: int = 0  #: rounds of moves done
+    #: end points of the descents so far, by the sets on their paths
     ends: Ends = field(default_factory=dict)
     _known: dict[tuple[int, ...], float] = field(default_factory=dict)
 

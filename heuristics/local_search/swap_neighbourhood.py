@@ -36,18 +36,11 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 @dataclass
 class Pairs:
-    """A batch of B (leader, replica set) pairs, changed in place by searches.
+    """A batch of B (leader, replica set) pairs, changed in place by searches."""
 
-    Attributes
-    ----------
-    leaders
-        ℓ, shape (B,).
-    replicas
-        Sites of R in any order, shape (B, W), W > |R|; the places left over hold the number of
-        sites, which stands for "none".
-    """
-
-    leaders: IntArray
+    leaders: IntArray  #: ℓ, shape (B,)
+    #: sites of R in any order, shape (B, W), W > |R|; the places left over hold the number of
+    #: sites, which stands for "none"
     replicas: IntArray
 
     def __len__(self) -> int:
@@ -68,21 +61,11 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class SwapNeighbourhood:
-    """Values of moves for one problem.
+    """Values of moves for one problem."""
 
-    Attributes
-    ----------
-    problem
-        The question.
-    terms
-        Of the problem, or of another objective on its sites.
-    rules
-        Constraints on site indices, usually those of the problem.
-    """
-
-    problem: Problem
-    terms: ObjectiveTerms
-    rules: Rules
+    problem: Problem  #: the question
+    terms: ObjectiveTerms  #: of the problem, or of another objective on its sites
+    rules: Rules  #: constraints on site indices, usually those of the problem
 
     @cached_property
     def exact(self) -> bool:
@@ -349,20 +332,12 @@ class InsertionCosts:
     f, and stays otherwise:
 
         J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
-
-    Attributes
-    ----------
-    ranks
-        Place of each site in the order of each row, shape (rows, sites + 1); "none" is last.
-    order
-        The inverse: site at each place, shape (rows, sites + 1).
-    summands
-        s(c, r) for each pair, shape (B, rows, sites + 1).
     """
 
+    #: place of each site in the order of each row, shape (rows, sites + 1); "none" is last
     ranks: Ranks
-    order: IntArray
-    summands: FloatArray
+    order: IntArray  #: the inverse: site at each place, shape (rows, sites + 1)
+    summands: FloatArray  #: s(c, r) for each pair, shape (B, rows, sites + 1)
 
     def costs_after(self, near: Ranks) -> FloatArray:
         """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).

@@ -200,18 +200,11 @@ def _with_voters(problem: Problem, proposal: _Proposal) -> Configuration | None:
 
 @dataclasses.dataclass
 class QkResult:
-    """Result of Algorithm 5 when it ends or is stopped.
+    """Result of Algorithm 5 when it ends or is stopped."""
 
-    Attributes
-    ----------
-    found
-        The configuration of every leader and |R| that has one.
-    termination
-        Why it stopped.
-    """
-
+    #: the configuration of every leader and |R| that has one
     found: list[Configuration] = dataclasses.field(default_factory=list)
-    termination: Termination = Termination.FINISHED
+    termination: Termination = Termination.FINISHED  #: why it stopped
 
 
 def search(problem: Problem, options: Options) -> QkResult:

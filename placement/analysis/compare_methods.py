@@ -29,27 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MethodRun:
-    """Run of one method on a problem.
+    """Run of one method on a problem."""
 
-    Attributes
-    ----------
-    method
-        Its name.
-    plan
-        Its answer; None when it refused or failed.
-    status
-        Of the plan, or "refused", "failed", "not run".
-    reason
-        Why there is no plan, or what makes this one doubtful; empty otherwise.
-    seconds
-        Wall time, loading the method's module left out.
-    """
-
-    method: str
-    plan: Plan | None
-    status: str
-    reason: str
-    seconds: float
+    method: str  #: its name
+    plan: Plan | None  #: its answer; None when it refused or failed
+    status: str  #: of the plan, or "refused", "failed", "not run"
+    reason: str  #: why there is no plan, or what makes this one doubtful; empty otherwise
+    seconds: float  #: wall time, loading the method's module left out
 
 
 def compare(

@@ -26,53 +26,31 @@ _Reason = Callable[[int, int], str]
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulPair:
-    """RTT of one pair of sites that disagrees with the RTTs of other pairs.
+    """RTT of one pair of sites that disagrees with the RTTs of other pairs."""
 
-    Attributes
-    ----------
-    source, destination
-        Sites; the source waits for the destination.
-    rtt
-        ms; with several intervals, their median.
-    against
-        RTT in ms that it is compared with: of the other direction, of the detour, of light.
-    reason
-        The comparison in words.
-    """
-
+    #: `source`, `destination`: sites; the source waits for the destination
     source: str
     destination: str
-    rtt: float
+    rtt: float  #: ms; with several intervals, their median
+    #: RTT in ms that it is compared with: of the other direction, of the detour, of light
     against: float
-    reason: str
+    reason: str  #: the comparison in words
 
 
 @dataclass(frozen=True, slots=True)
 class DataQuality:
-    """Doubtful RTTs between the sites of an instance.
+    """Doubtful RTTs between the sites of an instance."""
 
-    Attributes
-    ----------
-    pairs
-        Number of ordered pairs of distinct sites.
-    asymmetric
-        Pairs whose two directions differ by more than 10 % and 5 ms; the slower direction.
-    detours
-        Pairs for which the way over a third site is shorter by more than 10 % and 5 ms; not looked
-        for among more than 1,000 sites.
-    faster_than_light
-        Pairs below the round trip of light in fibre over the great circle less 100 km.
-    located
-        Whether the coordinates of two sites or more are known.
-    zero
-        Pairs of 0 ms in an interval: two sites, or a client and a site of another name.
-    """
-
-    pairs: int
+    pairs: int  #: number of ordered pairs of distinct sites
+    #: pairs whose two directions differ by more than 10 % and 5 ms; the slower direction
     asymmetric: tuple[DoubtfulPair, ...]
+    #: pairs for which the way over a third site is shorter by more than 10 % and 5 ms; not looked
+    #: for among more than 1,000 sites
     detours: tuple[DoubtfulPair, ...]
+    #: pairs below the round trip of light in fibre over the great circle less 100 km
     faster_than_light: tuple[DoubtfulPair, ...]
-    located: bool
+    located: bool  #: whether the coordinates of two sites or more are known
+    #: pairs of 0 ms in an interval: two sites, or a client and a site of another name
     zero: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -164,23 +142,12 @@ def _doubtful(
 
 @dataclass(frozen=True, slots=True)
 class RttChange:
-    """Effect of another RTT on a plan.
+    """Effect of another RTT on a plan."""
 
-    Attributes
-    ----------
-    pairs
-        Pairs of sites whose RTTs change, in both directions.
-    factor
-        Factor of their RTTs, also of clients that sit in these sites.
-    plan
-        Proven optimum with the changed RTTs.
-    regret
-        Relative excess of the objective of the given plan over that optimum; 0: it stays optimal.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-    factor: float
-    plan: Plan
+    pairs: tuple[tuple[str, str], ...]  #: pairs of sites whose RTTs change, in both directions
+    factor: float  #: factor of their RTTs, also of clients that sit in these sites
+    plan: Plan  #: proven optimum with the changed RTTs
+    #: relative excess of the objective of the given plan over that optimum; 0: it stays optimal
     regret: float
 
 

@@ -49,29 +49,18 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class StableRange:
-    """Values between which a plan certainly stays optimal.
+    """Values between which a plan certainly stays optimal."""
 
-    Attributes
-    ----------
-    what
-        Name of the quantity that moves, with its unit.
-    value
-        Value of the quantity in the plan's problem.
-    low, high
-        Ends of the range. 0 and ∞ are the ends of what is possible.
-    exact
-        Whether the plan is no longer optimal just outside, except at an end that is a search limit
-        or an end of what is possible.
-    low_is_limit, high_is_limit
-        Whether the search stopped at this end: the plan stays optimal at least up to it, and
-        nothing is known beyond it.
-    """
-
-    what: str
-    value: float
+    what: str  #: name of the quantity that moves, with its unit
+    value: float  #: value of the quantity in the plan's problem
+    #: `low`, `high`: ends of the range. 0 and ∞ are the ends of what is possible.
     low: float
     high: float
+    #: whether the plan is no longer optimal just outside, except at an end that is a search limit
+    #: or an end of what is possible
     exact: bool
+    #: `low_is_limit`, `high_is_limit`: whether the search stopped at this end: the plan stays
+    #: optimal at least up to it, and nothing is known beyond it
     low_is_limit: bool = False
     high_is_limit: bool = False
 

@@ -70,26 +70,14 @@ _MEAN = Measure(MeasureKind.MEAN)
 
 @dataclass(frozen=True, eq=False)
 class LossQuestion:
-    """A question about losses.
+    """A question about losses."""
 
-    Attributes
-    ----------
-    goal
-        "worst", "bounded" or "weighted".
-    losses
-        Every loss; no site is in two.
-    probabilities
-        Of each loss; zeros where they are not weighted.
-    ceiling
-        For "bounded": largest mean after a loss that the evaluator takes, ms·operations; else +∞.
-    leader_moves, clients_move
-        As in :class:`placement.measures.measure.After`.
-    """
-
-    goal: LossGoal
-    losses: tuple[Loss, ...]
-    probabilities: tuple[float, ...]
+    goal: LossGoal  #: "worst", "bounded" or "weighted"
+    losses: tuple[Loss, ...]  #: every loss; no site is in two
+    probabilities: tuple[float, ...]  #: of each loss; zeros where they are not weighted
+    #: for "bounded": largest mean after a loss that the evaluator takes, ms·operations; else +∞
     ceiling: float = math.inf
+    #: `leader_moves`, `clients_move`: as in After
     leader_moves: bool = False
     clients_move: bool = False
 

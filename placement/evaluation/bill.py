@@ -27,47 +27,26 @@ MOST_PAIRS = 8
 
 @dataclass(frozen=True, slots=True)
 class BillRow:
-    """Item of a bill.
+    """Item of a bill."""
 
-    Attributes
-    ----------
-    term
-        Such as "storage" or "near reads".
-    site
-        Site of the item: where data is stored, sent from or read; for traffic of a client, the
-        site that receives it.
-    sender, receiver
-        Places of traffic; empty for an item that is no traffic.
-    gb
-        GB of traffic in the month; 0 for other items.
-    amount
-        Money per month.
-    """
-
-    term: str
+    term: str  #: such as "storage" or "near reads"
+    #: site of the item: where data is stored, sent from or read; for traffic of a client, the site
+    #: that receives it
     site: str
+    #: `sender`, `receiver`: places of traffic; empty for an item that is no traffic
     sender: str
     receiver: str
-    gb: float
-    amount: float
+    gb: float  #: GB of traffic in the month; 0 for other items
+    amount: float  #: money per month
 
 
 @dataclass(frozen=True, eq=False)
 class MonthlyBill:
-    """Cost of a configuration in a month.
+    """Cost of a configuration in a month."""
 
-    Attributes
-    ----------
-    rows
-        The items; those without GB and without money are left out.
-    total
-        Sum, equal to ``plan.cost`` unless tiers replace prices.
-    currency, source
-        Currency, and where the prices come from.
-    """
-
-    rows: tuple[BillRow, ...]
-    total: float
+    rows: tuple[BillRow, ...]  #: the items; those without GB and without money are left out
+    total: float  #: sum, equal to `plan.cost` unless tiers replace prices
+    #: `currency`, `source`: currency, and where the prices come from
     currency: str
     source: str
 

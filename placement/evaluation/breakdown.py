@@ -204,27 +204,13 @@ def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMemb
 
 @dataclass(frozen=True, slots=True)
 class RuleOfThumb:
-    """A naive leader for the replicas and voters of a plan.
+    """A naive leader for the replicas and voters of a plan."""
 
-    Attributes
-    ----------
-    strategy
-        "closest-to-writes", "smallest-quorum" or "average".
-    leader
-        Name; None for the average, or when the strategy is undefined.
-    mean_latency
-        ms; NaN when undefined.
-    overhead
-        In % of the configuration it is compared with; NaN when undefined.
-    why
-        Why it is undefined; empty otherwise.
-    """
-
-    strategy: str
-    leader: str | None
-    mean_latency: float
-    overhead: float
-    why: str = ""
+    strategy: str  #: "closest-to-writes", "smallest-quorum" or "average"
+    leader: str | None  #: name; None for the average, or when the strategy is undefined
+    mean_latency: float  #: ms; NaN when undefined
+    overhead: float  #: in % of the configuration it is compared with; NaN when undefined
+    why: str = ""  #: why it is undefined; empty otherwise
 
 
 def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[RuleOfThumb, ...]:

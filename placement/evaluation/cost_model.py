@@ -42,32 +42,17 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, eq=False)
 class CostTerm:
-    """Term of the cost under one leader; arrays that are None are 0.
+    """Term of the cost under one leader; arrays that are None are 0."""
 
-    Attributes
-    ----------
-    name
-        Such as "replication".
-    constant
-        Part that does not depend on the placement, by client, shape (clients,).
-    replica
-        Price of a replica at each site, shape (sites,).
-    voter
-        Price of the vote of a replica at each site, shape (sites,).
-    witness
-        Price of a witness at each site, shape (sites,).
-    nearest
-        Price of each site as the nearest replica of each client, shape (clients, sites).
-    sender
-        "leader" where `replica` is traffic that the leader sends and pays for, else "".
-    """
-
-    name: str
+    name: str  #: such as "replication"
+    #: part that does not depend on the placement, by client, shape (clients,)
     constant: FloatArray | None = None
-    replica: FloatArray | None = None
-    voter: FloatArray | None = None
-    witness: FloatArray | None = None
+    replica: FloatArray | None = None  #: price of a replica at each site, shape (sites,)
+    voter: FloatArray | None = None  #: price of the vote of a replica at each site, shape (sites,)
+    witness: FloatArray | None = None  #: price of a witness at each site, shape (sites,)
+    #: price of each site as the nearest replica of each client, shape (clients, sites)
     nearest: FloatArray | None = None
+    #: "leader" where `replica` is traffic that the leader sends and pays for, else ""
     sender: str = ""
 
 
@@ -77,26 +62,13 @@ class LinearCost:
 
     The cost per month, or that of moves (:mod:`placement.evaluation.move_costs`), whose prices of
     sites and votes are of either sign.
-
-    Attributes
-    ----------
-    constant
-        K_ℓ.
-    replica
-        a^ℓ, shape (sites,).
-    voter
-        b, shape (sites,); None: all 0.
-    nearest
-        n, shape (clients, sites), the same for every leader; None: all 0.
-    witness
-        e, shape (sites,); None: all 0.
     """
 
-    constant: float
-    replica: FloatArray
-    voter: FloatArray | None
-    nearest: FloatArray | None
-    witness: FloatArray | None = None
+    constant: float  #: k_ℓ
+    replica: FloatArray  #: a^ℓ, shape (sites,)
+    voter: FloatArray | None  #: b, shape (sites,); None: all 0
+    nearest: FloatArray | None  #: n, shape (clients, sites), the same for every leader; None: all 0
+    witness: FloatArray | None = None  #: e, shape (sites,); None: all 0
 
     def times(self, weight: float) -> LinearCost:
         """Return a multiple of the function."""
@@ -130,21 +102,14 @@ def sum_of(one: FloatArray | None, other: FloatArray | None) -> FloatArray | Non
 
 @dataclass(frozen=True, eq=False)
 class MonthlyVolumes:
-    """GB and operations of a month by client, each of shape (clients,).
+    """GB and operations of a month by client, each of shape (clients,)."""
 
-    Attributes
-    ----------
-    written
-        GB written (W_c).
-    near, direct
-        GB read from the nearest replica (N_c) and from the leader (S_c).
-    near_operations, leader_operations
-        Operations that the nearest replica and the leader serve.
-    """
-
-    written: FloatArray
+    written: FloatArray  #: GB written (W_c)
+    #: `near`, `direct`: GB read from the nearest replica (N_c) and from the leader (S_c)
     near: FloatArray
     direct: FloatArray
+    #: `near_operations`, `leader_operations`: operations that the nearest replica and the leader
+    #: serve
     near_operations: FloatArray
     leader_operations: FloatArray
 

@@ -73,92 +73,51 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A set of sites that fail together.
+    """A set of sites that fail together."""
 
-    Attributes
-    ----------
-    name
-        Of the site or domain (or pair) that is lost.
-    sites
-        Site indices F.
-    """
-
-    name: str
-    sites: frozenset[int]
+    name: str  #: of the site or domain (or pair) that is lost
+    sites: frozenset[int]  #: site indices F
 
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """The part of a plan that a loss leaves.
+    """The part of a plan that a loss leaves."""
 
-    Attributes
-    ----------
-    leaders
-        Those who may lead, site indices: the leader alone if it survives and stays.
-    voters, replicas
-        Site indices.
-    quorum
-        Votes that a commit waits for, as before the loss.
-    """
-
+    #: those who may lead, site indices: the leader alone if it survives and stays
     leaders: tuple[int, ...]
+    #: `voters`, `replicas`: site indices
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
-    quorum: int
+    quorum: int  #: votes that a commit waits for, as before the loss
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Effect of one loss on a plan.
+    """Effect of one loss on a plan."""
 
-    Attributes
-    ----------
-    lost
-        Name of the loss.
-    survives
-        Whether enough voters remain to commit.
-    leader
-        Leader after the loss: the old one if it survives, else the best new one.
-    mean_latency
-        ms, with that leader; infinite when the service is lost.
-    worst_leader, worst_latency
-        The worst leader an election could give, and the mean latency with it.
-    overhead
-        Of `mean_latency` over the normal one, in %.
-    """
-
-    lost: str
-    survives: bool
-    leader: str | None
-    mean_latency: float
+    lost: str  #: name of the loss
+    survives: bool  #: whether enough voters remain to commit
+    leader: str | None  #: leader after the loss: the old one if it survives, else the best new one
+    mean_latency: float  #: ms, with that leader; infinite when the service is lost
+    #: `worst_leader`, `worst_latency`: the worst leader an election could give, and the mean
+    #: latency with it
     worst_leader: str | None
     worst_latency: float
-    overhead: float
+    overhead: float  #: of `mean_latency` over the normal one, in %
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """All losses of one kind.
+    """All losses of one kind."""
 
-    Attributes
-    ----------
-    level
-        The failure-domain level, "site" for single sites.
-    normal
-        Mean latency without a loss, ms.
-    each
-        One row per loss that is noticed (it hits a replica, or clients who move), in site order.
-    failover
-        Voters in the order in which they should take over when the leader's site is lost, best
-        first, with the mean latency each then gives.
-    together, leader_may_move, clients_move
-        As in :func:`failures`.
-    """
-
-    level: str
-    normal: float
+    level: str  #: the failure-domain level, "site" for single sites
+    normal: float  #: mean latency without a loss, ms
+    #: one row per loss that is noticed (it hits a replica, or clients who move), in site order
     each: tuple[Failure, ...]
+    #: voters in the order in which they should take over when the leader's site is lost, best
+    #: first, with the mean latency each then gives
     failover: tuple[tuple[str, float], ...]
+    #: `together`, `leader_may_move`, `clients_move`: as in failures
     together: int = 1
     leader_may_move: bool = False
     clients_move: bool = False

@@ -33,20 +33,11 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LinearLimit:
-    """A linear function of the placement that may be so much at most.
+    """A linear function of the placement that may be so much at most."""
 
-    Attributes
-    ----------
-    name
-        "budget", "changes" or "copied GB".
-    most
-        The limit.
-    function
-        Gives the function under a leader: the model of the cost, or one of the moves.
-    """
-
-    name: str
-    most: float
+    name: str  #: "budget", "changes" or "copied GB"
+    most: float  #: the limit
+    #: gives the function under a leader: the model of the cost, or one of the moves
     function: CostModel | MoveFunction
 
     def linear(self, leader: int) -> LinearCost:
@@ -79,23 +70,12 @@ class LinearLimit:
 
 @dataclass(frozen=True, eq=False)
 class MoveFunction:
-    """Sum over the changes, as a linear function of the placement.
+    """Sum over the changes, as a linear function of the placement."""
 
-    Attributes
-    ----------
-    present
-        (ℓ0, V0, R0).
-    constant
-        What of K does not depend on the leader.
-    leader
-        Price of each leader that is not ℓ0, shape (sites,).
-    replica, voter
-        a and b, shape (sites,), of either sign.
-    """
-
-    present: Configuration
-    constant: float
-    leader: FloatArray
+    present: Configuration  #: (ℓ0, V0, R0)
+    constant: float  #: what of K does not depend on the leader
+    leader: FloatArray  #: price of each leader that is not ℓ0, shape (sites,)
+    #: `replica`, `voter`: a and b, shape (sites,), of either sign
     replica: FloatArray
     voter: FloatArray | None
 
@@ -116,22 +96,14 @@ class MoveFunction:
 
 @dataclass(frozen=True, eq=False)
 class MoveCosts:
-    """Prices and limits of moves on the sites of an instance.
+    """Prices and limits of moves on the sites of an instance."""
 
-    Attributes
-    ----------
-    instance, present, moves
-        What it is about.
-    price
-        Price of a move in ms, spread over the horizon.
-    limits
-        Those on the number of changes and on the GB copied, as far as they are given.
-    """
-
+    #: `instance`, `present`, `moves`: what it is about
     instance: Instance
     present: Configuration
     moves: Moves
-    price: MoveFunction = field(init=False)
+    price: MoveFunction = field(init=False)  #: price of a move in ms, spread over the horizon
+    #: those on the number of changes and on the GB copied, as far as they are given
     limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:

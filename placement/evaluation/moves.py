@@ -92,20 +92,14 @@ def changes(before: Configuration, after: Configuration) -> RoleChanges:
 class CurrentSites:
     """The configuration that runs today, by name.
 
-    Attributes
-    ----------
-    leader
-        ℓ0.
-    voters, replicas
-        V0 and R0, each in the order of its names; ℓ0 ∈ V0 ⊆ R0.
-
     Raises
     ------
     InputError
         For a leader that does not vote, a voter without a replica, and a name given twice.
     """
 
-    leader: str
+    leader: str  #: ℓ0
+    #: `voters`, `replicas`: V0 and R0, each in the order of its names; ℓ0 ∈ V0 ⊆ R0
     voters: tuple[str, ...]
     replicas: tuple[str, ...]
 

@@ -195,21 +195,12 @@ def own_prices(problem: Problem) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class PricedQuestion:
-    """Demand, rules and prices of replicas; every plan of the fleet pays at least the least score.
+    """Demand, rules, prices of replicas; every plan of the fleet pays at least the least score."""
 
-    Attributes
-    ----------
-    demand
-        That of the database.
-    rules
-        Without the sites that cannot hold or lead the database alone: no plan of the fleet uses
-        them.
-    price
-        Of a replica at each site under each leader, shape (sites, sites), row = leader.
-    """
-
-    demand: Demand
+    demand: Demand  #: that of the database
+    #: without the sites that cannot hold or lead the database alone: no plan of the fleet uses them
     rules: Rules
+    #: of a replica at each site under each leader, shape (sites, sites), row = leader
     price: FloatArray
 
     @classmethod

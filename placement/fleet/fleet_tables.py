@@ -54,14 +54,9 @@ _MEMBER = ("storage_gb", "written_gb", "leader_operations", "copies")
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A row of the table of databases.
+    """A row of the table of databases."""
 
-    Attributes
-    ----------
-    storage_gb, written_gb, leader_operations, copies
-        As in :class:`placement.fleet.FleetMember`.
-    """
-
+    #: `storage_gb`, `written_gb`, `leader_operations`, `copies`: as in FleetMember
     storage_gb: float = 0.0
     written_gb: float = 0.0
     leader_operations: float | None = None

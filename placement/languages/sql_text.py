@@ -76,21 +76,12 @@ def comment(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """Part of a statement.
+    """Part of a statement."""
 
-    Attributes
-    ----------
-    kind
-        "word" (keyword, bare name or number), "name" (quoted identifier), "string" or "mark".
-    value
-        The text, without quotes and escapes.
-    line
-        Line of the file, from 1.
-    """
-
+    #: "word" (keyword, bare name or number), "name" (quoted identifier), "string" or "mark"
     kind: Literal["word", "name", "string", "mark"]
-    value: str
-    line: int
+    value: str  #: the text, without quotes and escapes
+    line: int  #: line of the file, from 1
 
 
 def tokens(text: str, source: str, *, backslash: bool = False) -> Iterator[SqlToken]:

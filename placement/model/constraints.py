@@ -139,35 +139,16 @@ class Diversity:
 
 @dataclass(frozen=True, eq=False)
 class GroupRule:
-    """A `Diversity` on site indices.
+    """A `Diversity` on site indices."""
 
-    Attributes
-    ----------
-    role
-        "voters" or "replicas".
-    level
-        The level it came from, for messages.
-    labels
-        Domain number of each site, shape (sites,), 0 … domains − 1.
-    names
-        Domain names by number, for messages.
-    cap
-        At most so many per domain; None: no cap.
-    min_domains
-        At least so many distinct domains; None: no such rule.
-    why
-        The rule in the user's words, for messages.
-    domain, least
-        At least `least` sites in this domain; -1 and 0: no such rule.
-    """
-
-    role: Role
-    level: str
-    labels: IntArray
-    names: tuple[str, ...]
-    cap: int | None
-    min_domains: int | None
-    why: str
+    role: Role  #: "voters" or "replicas"
+    level: str  #: the level it came from, for messages
+    labels: IntArray  #: domain number of each site, shape (sites,), 0 … domains − 1
+    names: tuple[str, ...]  #: domain names by number, for messages
+    cap: int | None  #: at most so many per domain; None: no cap
+    min_domains: int | None  #: at least so many distinct domains; None: no such rule
+    why: str  #: the rule in the user's words, for messages
+    #: `domain`, `least`: at least `least` sites in this domain; -1 and 0: no such rule
     domain: int = -1
     least: int = 0
 
@@ -248,48 +229,27 @@ class GroupRule:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """All constraints of a problem on site indices: what methods read.
+    """All constraints of a problem on site indices: what methods read."""
 
-    Attributes
-    ----------
-    replicas_min, replicas_max
-        Inclusive range of |R|.
-    voters
-        v = |V|, witnesses included.
-    quorum
-        m, the votes a commit waits for.
-    may_hold, must_hold
-        Sites that may / must hold a replica, boolean, shape (sites,); must_hold ⊆ may_hold.
-    may_vote, must_vote
-        The same for votes; may_vote ⊆ may_hold, must_vote ⊆ must_hold.
-    may_lead
-        Candidate leaders; ⊆ may_vote.
-    groups
-        Diversity rules.
-    budget
-        Largest cost allowed; None: no budget.
-    cost_weight
-        Weight of money in the objective: ms·operations per unit of cost.
-    witnesses
-        w, the number of voters outside R, which hold no replica.
-    may_witness, must_witness
-        Sites that may / must vote without a replica, boolean, shape (sites,); None: no site.
-        No site of them must hold a replica.
-    """
-
+    #: `replicas_min`, `replicas_max`: inclusive range of |R|
     replicas_min: int
     replicas_max: int
-    voters: int
-    quorum: int
+    voters: int  #: v = |V|, witnesses included
+    quorum: int  #: m, the votes a commit waits for
+    #: `may_hold`, `must_hold`: sites that may / must hold a replica, boolean, shape (sites,);
+    #: must_hold ⊆ may_hold
     may_hold: BoolArray
     must_hold: BoolArray
+    #: `may_vote`, `must_vote`: the same for votes; may_vote ⊆ may_hold, must_vote ⊆ must_hold
     may_vote: BoolArray
     must_vote: BoolArray
-    may_lead: BoolArray
-    groups: tuple[GroupRule, ...] = ()
-    budget: float | None = None
-    cost_weight: float = 0.0
-    witnesses: int = 0
+    may_lead: BoolArray  #: candidate leaders; ⊆ may_vote
+    groups: tuple[GroupRule, ...] = ()  #: diversity rules
+    budget: float | None = None  #: largest cost allowed; None: no budget
+    cost_weight: float = 0.0  #: weight of money in the objective: ms·operations per unit of cost
+    witnesses: int = 0  #: w, the number of voters outside R, which hold no replica
+    #: `may_witness`, `must_witness`: sites that may / must vote without a replica, boolean, shape
+    #: (sites,); None: no site. No site of them must hold a replica.
     may_witness: BoolArray | None = None
     must_witness: BoolArray | None = None
 

@@ -30,21 +30,13 @@ from placement.support.checks import BoolArray, FloatArray, IntArray, number
 
 @dataclass(frozen=True, eq=False)
 class WaitTerm:
-    """A distinct wait of an instance, with the rounds that the demand asks for.
+    """A distinct wait of an instance, with the rounds that the demand asks for."""
 
-    Attributes
-    ----------
-    wait
-        Origin and clauses; its times are 1.
-    labels
-        For each clause the domain number of every site at its level, shape (sites,); None where
-        the clause is about all members.
-    weight
-        Rounds per scenario and client, weighted with the decay, shape (scenarios, clients).
-    """
-
-    wait: Wait
+    wait: Wait  #: origin and clauses; its times are 1
+    #: for each clause the domain number of every site at its level, shape (sites,); None where the
+    #: clause is about all members
     labels: tuple[IntArray | None, ...]
+    #: rounds per scenario and client, weighted with the decay, shape (scenarios, clients)
     weight: FloatArray
 
     @property
@@ -124,44 +116,25 @@ _MOST_KEPT = 8
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Data that Eq. 1 needs, per scenario k (one, unless RTTs vary by interval).
+    """Data that Eq. 1 needs, per scenario k (one, unless RTTs vary by interval)."""
 
-    Attributes
-    ----------
-    client_rtt
-        d(c, r) in ms, shape (scenarios, clients, sites).
-    site_rtt
-        d(r, s) in ms, shape (scenarios, sites, sites).
-    counts
-        Weighted operation counts, shape (scenarios, clients, operations).
-    coefficients
-        (α, β, γ, δ) of each operation, shape (operations, 4).
-    near, relay, direct
-        A, B, G of Eq. 1: weighted round trips client to nearest replica, nearest replica to
-        leader, client to leader; each of shape (scenarios, clients).
-    quorum
-        D of Eq. 1: weighted rounds of votes, shape (scenarios,).
-    operations
-        Weighted number of operations in all, Σ n: score / operations is the mean latency in ms.
-    waits
-        The distinct waits beside the rounds of votes, with their weights; most often none.
-    times
-        How often each operation waits each of them, shape (operations, waits).
-    constants
-        Constant ms of each operation, shape (operations,).
-    """
-
-    client_rtt: FloatArray
-    site_rtt: FloatArray
-    counts: FloatArray
-    coefficients: FloatArray
+    client_rtt: FloatArray  #: d(c, r) in ms, shape (scenarios, clients, sites)
+    site_rtt: FloatArray  #: d(r, s) in ms, shape (scenarios, sites, sites)
+    counts: FloatArray  #: weighted operation counts, shape (scenarios, clients, operations)
+    coefficients: FloatArray  #: (α, β, γ, δ) of each operation, shape (operations, 4)
+    #: `near`, `relay`, `direct`: A, B, G of Eq. 1: weighted round trips client to nearest replica,
+    #: nearest replica to leader, client to leader; each of shape (scenarios, clients).
     near: FloatArray
     relay: FloatArray
     direct: FloatArray
-    quorum: FloatArray
+    quorum: FloatArray  #: D of Eq. 1: weighted rounds of votes, shape (scenarios,).
+    #: weighted number of operations in all, Σ n: score / operations is the mean latency in ms
     operations: float
+    #: the distinct waits beside the rounds of votes, with their weights; most often none
     waits: tuple[WaitTerm, ...] = ()
+    #: how often each operation waits each of them, shape (operations, waits)
     times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    #: constant ms of each operation, shape (operations,)
     constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @property

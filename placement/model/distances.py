@@ -137,24 +137,14 @@ _HIGHEST = 10_000.0
 
 @dataclass(frozen=True, eq=False)
 class RttMatrix:
-    """RTTs with the names and places of the rows.
+    """RTTs with the names and places of the rows."""
 
-    Attributes
-    ----------
-    field
-        ``site_rtt`` or ``client_rtt``.
-    values
-        RTTs in ms, shape (rows, sites), or with a leading axis of intervals.
-    rows, sites
-        Names.
-    places
-        Latitude and longitude of the rows in degrees, shape (rows, 2), NaN where unknown; or None.
-    """
-
-    field: str
-    values: FloatArray
+    field: str  #: `site_rtt` or `client_rtt`
+    values: FloatArray  #: RTTs in ms, shape (rows, sites), or with a leading axis of intervals
+    #: `rows`, `sites`: names
     rows: Sequence[str]
     sites: Sequence[str]
+    #: latitude and longitude of the rows in degrees, shape (rows, 2), NaN where unknown; or None
     places: FloatArray | None
 
 

@@ -320,28 +320,17 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolFamily:
-    """A protocol without its parameters.
+    """A protocol without its parameters."""
 
-    Attributes
-    ----------
-    name, summary, source
-        What it is called, in a line, and where it is described.
-    make
-        (parameters with defaults, voters) -> path of each kind of operation.
-    parameters
-        By name.
-    assumptions
-        Sentences beside those common to all.
-    one_group_only
-        Whether a transaction over several groups has no path: no leader commits it.
-    """
-
+    #: `name`, `summary`, `source`: what it is called, in a line, and where it is described
     name: str
     summary: str
     source: str
+    #: (parameters with defaults, voters) -> path of each kind of operation
     make: Callable[[Values, int], Mapping[str, Path]]
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    assumptions: tuple[str, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)  #: by name
+    assumptions: tuple[str, ...] = ()  #: sentences beside those common to all
+    #: whether a transaction over several groups has no path: no leader commits it
     one_group_only: bool = False
 
     @property
@@ -691,31 +680,21 @@ _ALL = (
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """An operation of a real system, as ``systems.csv`` has it.
+    """An operation of a real system, as ``systems.csv`` has it."""
 
-    Attributes
-    ----------
-    system, version, operation
-        What was measured; `kind` is the kind of operation it is the path of.
-    path
-        Trips, waits, and ms that the software itself takes.
-    disk_before, disk_beside
-        Flushes, one after another, before votes are asked for, and of each voter.
-    apply
-        Times that the operation waits until a voter has applied a write.
-    notes
-        What the four coefficients do not say.
-    """
-
+    #: `system`, `version`, `operation`: what was measured; `kind` is the kind of operation it is
+    #: the path of
     system: str
     version: str
     operation: str
     kind: str
-    path: Path
+    path: Path  #: trips, waits, and ms that the software itself takes
+    #: `disk_before`, `disk_beside`: flushes, one after another, before votes are asked for, and of
+    #: each voter
     disk_before: float
     disk_beside: float
-    apply: float
-    notes: str
+    apply: float  #: times that the operation waits until a voter has applied a write
+    notes: str  #: what the four coefficients do not say
 
     def under(self, disk: float, apply: float, voters: int) -> Path:
         """Return the path where every flush takes `disk` ms, and applying a write `apply` ms.

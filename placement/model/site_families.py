@@ -44,28 +44,16 @@ MOST_FAMILIES = 16
 
 @dataclass(frozen=True, eq=False)
 class SiteFamily:
-    """Nested blocks of sites with bounds, and a least number of distinct ones.
+    """Nested blocks of sites with bounds, and a least number of distinct ones."""
 
-    Attributes
-    ----------
-    innermost
-        Smallest block of each site, shape (sites,); -1: none.
-    parent
-        Smallest block that contains each block, later in the list; -1: none.
-    least, most
-        Bounds of each block.
-    spread
-        Whether a block is one of those counted by `distinct`; these are outermost.
-    distinct
-        Least number of `spread` blocks with a chosen site.
-    """
-
-    innermost: tuple[int, ...]
-    parent: tuple[int, ...]
+    innermost: tuple[int, ...]  #: smallest block of each site, shape (sites,); -1: none
+    parent: tuple[int, ...]  #: smallest block that contains each block, later in the list; -1: none
+    #: `least`, `most`: bounds of each block
     least: tuple[int, ...]
     most: tuple[int, ...]
+    #: whether a block is one of those counted by `distinct`; these are outermost
     spread: tuple[bool, ...]
-    distinct: int = 0
+    distinct: int = 0  #: least number of `spread` blocks with a chosen site
 
     @classmethod
     def of_blocks(
@@ -293,34 +281,20 @@ NODE_LIMIT = 2_000_000
 
 @dataclass
 class SiteSubset:
-    """A choice of `size` sites out of `order`, to be enumerated by :func:`subsets`.
+    """A choice of `size` sites out of `order`, to be enumerated by :func:`subsets`."""
 
-    Attributes
-    ----------
-    order
-        Candidate sites, the most wanted first.
-    size
-        How many to choose.
-    pinned
-        Sites that must be chosen; all of them must be in `order`.
-    groups
-        Caps and minimums that the chosen sites obey.
-    near
-        (b, m): at least m of the chosen sites are among the first b of `order`.
-    cost, budget
-        Price of each site, shape (sites,), and the most that the chosen ones may cost together.
-    nodes
-        Nodes visited so far.
-    """
-
-    order: Sequence[int]
-    size: int
+    order: Sequence[int]  #: candidate sites, the most wanted first
+    size: int  #: how many to choose
+    #: sites that must be chosen; all of them must be in `order`
     pinned: frozenset[int] = frozenset()
-    groups: Sequence[GroupRule] = ()
+    groups: Sequence[GroupRule] = ()  #: caps and minimums that the chosen sites obey
+    #: (b, m): at least m of the chosen sites are among the first b of `order`
     near: tuple[int, int] = (0, 0)
+    #: `cost`, `budget`: price of each site, shape (sites,), and the most that the chosen ones may
+    #: cost together
     cost: FloatArray | None = None
     budget: float = np.inf
-    nodes: int = field(default=0)
+    nodes: int = field(default=0)  #: nodes visited so far
 
 
 def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:

@@ -90,21 +90,11 @@ def _add_question(parser: argparse.ArgumentParser, *, reads: bool = False) -> No
 
 @dataclass(frozen=True)
 class ReplicaSites:
-    """Replica sites of the question.
+    """Replica sites of the question."""
 
-    Attributes
-    ----------
-    instance
-        The sites, RTTs and demand.
-    sites
-        Indices of the replica sites.
-    leader
-        Position of the leader in `sites`; None without a leader.
-    """
-
-    instance: Instance
-    sites: IntArray
-    leader: int | None
+    instance: Instance  #: the sites, RTTs and demand
+    sites: IntArray  #: indices of the replica sites
+    leader: int | None  #: position of the leader in `sites`; None without a leader
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -36,58 +36,28 @@ from placement.io.feeds.registry import RttReading
 
 @dataclass(frozen=True, slots=True)
 class RttMetric:
-    """An expression for RTTs per pair.
+    """An expression for RTTs per pair."""
 
-    Attributes
-    ----------
-    expression
-        PromQL, see the module.
-    unit
-        Milliseconds per unit of the values.
-    target
-        Label of the far end.
-    series
-        Selector whose samples are counted, to find gaps.
-    identity
-        Expression that tells the region of each value of `target`; empty: `target` is a name.
-    identity_label
-        Label of that expression that has the values of `target`.
-    bias
-        Known ratio of the metric to the true RTT; results are divided by it.
-    note
-        One sentence on the metric, for the user.
-    """
-
-    expression: str
-    unit: float
-    target: str
-    series: str
+    expression: str  #: PromQL, see the module
+    unit: float  #: milliseconds per unit of the values
+    target: str  #: label of the far end
+    series: str  #: selector whose samples are counted, to find gaps
+    #: expression that tells the region of each value of `target`; empty: `target` is a name
     identity: str = ""
-    identity_label: str = ""
-    bias: float = 1.0
-    note: str = ""
+    identity_label: str = ""  #: label of that expression that has the values of `target`
+    bias: float = 1.0  #: known ratio of the metric to the true RTT; results are divided by it
+    note: str = ""  #: one sentence on the metric, for the user
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Metrics of one system.
+    """Metrics of one system."""
 
-    Attributes
-    ----------
-    title
-        Name of the system.
-    rtts
-        The first one that has samples counts.
-    operations
-        Operation -> expressions of the operations in the window, by region; they are added up.
-    note
-        One sentence for the user.
-    """
-
-    title: str
-    rtts: tuple[RttMetric, ...]
+    title: str  #: name of the system
+    rtts: tuple[RttMetric, ...]  #: the first one that has samples counts
+    #: operation -> expressions of the operations in the window, by region; they are added up
     operations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    note: str = ""
+    note: str = ""  #: one sentence for the user
 
 
 def _presets() -> dict[str, Preset]:
@@ -179,18 +149,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Element of an instant vector.
+    """Element of an instant vector."""
 
-    Attributes
-    ----------
-    labels
-        Name -> value.
-    value
-        The value; NaN and infinities as Prometheus gives them.
-    """
-
-    labels: Mapping[str, str]
-    value: float
+    labels: Mapping[str, str]  #: name -> value
+    value: float  #: the value; NaN and infinities as Prometheus gives them
 
 
 class PrometheusServer:
@@ -336,38 +298,17 @@ _COVERED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class PrometheusRequest:
-    """Facts about the metrics that the user told.
+    """Facts about the metrics that the user told."""
 
-    Attributes
-    ----------
-    window
-        Duration before `at`.
-    at
-        RFC 3339 or seconds since 1970; None: now.
-    match
-        Matchers for every selector, such as ``job=etcd``.
-    region
-        Label that names the region of the scraped server, or of the probe.
-    target
-        Label of the far end of a probe; None: that of the preset.
-    sites
-        Value of a label -> region.
-    bias
-        Known ratio of the metric to the RTT; None: that of the preset.
-    rtt_query
-        Expression for RTTs in seconds, in the place of the preset's.
-    ops_queries
-        Operation -> expression for operations in the window.
-    """
-
-    window: str = "1d"
-    at: str | None = None
-    match: Sequence[str] = ()
-    region: str = "region"
-    target: str | None = None
-    sites: Mapping[str, str] = field(default_factory=dict)
-    bias: float | None = None
-    rtt_query: str | None = None
+    window: str = "1d"  #: duration before `at`
+    at: str | None = None  #: RFC 3339 or seconds since 1970; None: now
+    match: Sequence[str] = ()  #: matchers for every selector, such as `job=etcd`
+    region: str = "region"  #: label that names the region of the scraped server, or of the probe
+    target: str | None = None  #: label of the far end of a probe; None: that of the preset
+    sites: Mapping[str, str] = field(default_factory=dict)  #: value of a label -> region
+    bias: float | None = None  #: known ratio of the metric to the RTT; None: that of the preset
+    rtt_query: str | None = None  #: expression for RTTs in seconds, in the place of the preset's
+    #: operation -> expression for operations in the window
     ops_queries: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, expression: str) -> str:

@@ -344,24 +344,15 @@ def swap_neighbours(replicas: tuple[int, ...], sites: int) -> IntArray:
 
 @dataclass(slots=True)
 class BestSet:
-    """The best configuration seen, with its rank.
+    """The best configuration seen, with its rank."""
 
-    Attributes
-    ----------
-    problem
-        The key. Its own goal is not used.
-    goal, caps
-        What is minimised, and limits besides those of the goal.
-    deadline
-        ``time.perf_counter()`` from which on :meth:`offer` raises ``TimeoutError``.
-    configuration, rank
-        None before the first set; the first number of the rank is the excess over limits.
-    """
-
-    problem: QuorumProblem
+    problem: QuorumProblem  #: the key. Its own goal is not used.
+    #: `goal`, `caps`: what is minimised, and limits besides those of the goal
     goal: Goal
     caps: ThresholdLimits = dataclasses.field(default_factory=ThresholdLimits)
-    deadline: float = math.inf
+    deadline: float = math.inf  #: `time.perf_counter()` from which on offer raises `TimeoutError`
+    #: `configuration`, `rank`: none before the first set; the first number of the rank is the
+    #: excess over limits
     configuration: QuorumConfiguration | None = None
     rank: tuple[float, ...] = (math.inf,)
 

@@ -50,44 +50,27 @@ _FIRST = 2
 
 @dataclass(frozen=True, slots=True)
 class SetAccount:
-    """Account of all replica sets for one bound.
+    """Account of all replica sets for one bound."""
 
-    Attributes
-    ----------
-    least
-        Least value of all configurations, infinite if there is none.
-    sets
-        Pairs of a replica set and quorum sizes.
-    by_rules, by_normal, by_losses, evaluated
-        How many of them break a rule about regions, are beyond the limits in normal operation or
-        after a loss, and were given their value (losses included).
-    bounds
-        Prefixes of sets that are ruled out or grow on.
-    """
-
-    least: float
-    sets: int
+    least: float  #: least value of all configurations, infinite if there is none
+    sets: int  #: pairs of a replica set and quorum sizes
+    #: `by_rules`, `by_normal`, `by_losses`, `evaluated`: how many of them break a rule about
+    #: regions, are beyond the limits in normal operation or after a loss, and were given their
+    #: value (losses included)
     by_rules: int
     by_normal: int
     by_losses: int
     evaluated: int
-    bounds: int
+    bounds: int  #: prefixes of sets that are ruled out or grow on
 
 
 @dataclass(frozen=True, slots=True)
 class RefutationTree:
-    """Return the numbers of all visited prefixes.
+    """Return the numbers of all visited prefixes."""
 
-    Attributes
-    ----------
-    order
-        All sites, in the order in which sets grow.
-    numbers
-        For each (N, R, W) of the problem, for each length 1 … N, the number of every prefix of that
-        length whose own prefixes all grow on: in the order of their parents and then of `order`.
-    """
-
-    order: tuple[int, ...]
+    order: tuple[int, ...]  #: all sites, in the order in which sets grow
+    #: for each (N, R, W) of the problem, for each length 1 … N, the number of every prefix of that
+    #: length whose own prefixes all grow on: in the order of their parents and then of `order`
     numbers: tuple[tuple[tuple[int, ...], ...], ...]
 
     @property

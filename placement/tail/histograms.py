@@ -231,24 +231,13 @@ MOST_STORED = 250_000_000
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Rows of bins without the zeros around them.
+    """Rows of bins without the zeros around them."""
 
-    Attributes
-    ----------
-    first
-        Bin of the first value of each row, shape (rows,).
-    start
-        Place of the first value of each row in `values`, and the number of values, (rows + 1,).
-    values
-        Of all rows, one row after the other.
-    bins
-        Of a full row.
-    """
-
-    first: IntArray
+    first: IntArray  #: bin of the first value of each row, shape (rows,)
+    #: place of the first value of each row in `values`, and the number of values, (rows + 1,)
     start: IntArray
-    values: FloatArray
-    bins: int
+    values: FloatArray  #: of all rows, one row after the other
+    bins: int  #: of a full row
 
     @classmethod
     def of_ranges(
@@ -364,13 +353,6 @@ def _check_size(stored: int) -> None:
 class PairBins:
     """Distributions of the pairs of some rows and columns.
 
-    Attributes
-    ----------
-    row
-        Row of each pair in `segments`, shape (rows, columns).
-    segments
-        Of the pairs that differ.
-
     Examples
     --------
     Two pairs and their bins, of which the second pair has one:
@@ -382,8 +364,8 @@ class PairBins:
     ([0.0, 1.0, 0.0], [[0.5, 1.0]])
     """
 
-    row: IntArray
-    segments: Segments
+    row: IntArray  #: row of each pair in `segments`, shape (rows, columns)
+    segments: Segments  #: of the pairs that differ
 
     @classmethod
     def of(cls, table: FloatArray) -> PairBins:

@@ -74,21 +74,14 @@ ComplexArray = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A way an operation can go: whole numbers of round trips, and how often it is taken.
+    """A way an operation can go: whole numbers of round trips, and how often it is taken."""
 
-    Attributes
-    ----------
-    near, relay, direct, quorum
-        α, β, γ, δ, whole.
-    weight
-        Operations of each client that go this way, shape (clients,).
-    """
-
+    #: `near`, `relay`, `direct`, `quorum`: α, β, γ, δ, whole
     near: int
     relay: int
     direct: int
     quorum: int
-    weight: FloatArray
+    weight: FloatArray  #: operations of each client that go this way, shape (clients,)
 
     @property
     def hops(self) -> int:
@@ -409,21 +402,12 @@ _KNOWN = 2000  # voter sets whose waits are remembered
 
 @dataclass(frozen=True, eq=False)
 class LateOperations:
-    """Shares of late operations for a problem.
+    """Shares of late operations for a problem."""
 
-    Attributes
-    ----------
-    problem
-        The question.
-    distributions
-        Of its objective.
-    scenario
-        Of the demand: 0, or one of those of RTTs that vary by interval. Shares are of the
-        operations of all scenarios.
-    """
-
-    problem: Problem
-    distributions: Distributions
+    problem: Problem  #: the question
+    distributions: Distributions  #: of its objective
+    #: of the demand: 0, or one of those of RTTs that vary by interval. Shares are of the operations
+    #: of all scenarios.
     scenario: int = 0
     _waits: dict[tuple[int, ...], list[FloatArray]] = field(default_factory=dict)
     # Of the last deadline: blocks of leaders ask for the same.

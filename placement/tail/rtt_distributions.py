@@ -36,34 +36,21 @@ from placement.tail.histograms import Family, PairBins, Segments, of_families, o
 
 @dataclass(frozen=True, slots=True)
 class Parametric:
-    """Distributions that follow from an instance's RTTs: one family, one spread.
+    """Distributions that follow from an instance's RTTs: one family, one spread."""
 
-    Attributes
-    ----------
-    family, variation
-        As in :meth:`Distributions.parametric`.
-    rtts
-        Digest of the RTTs, see :func:`rtt_digest`.
-    """
-
+    #: `family`, `variation`: as in Distributions.parametric
     family: Family
     variation: float
-    rtts: str
+    rtts: str  #: digest of the RTTs, see rtt_digest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantiles:
-    """Distributions that follow from percentiles of every pair.
+    """Distributions that follow from percentiles of every pair."""
 
-    Attributes
-    ----------
-    percents
-        Rising, in (0, 100), two or more.
-    client_site, site_site
-        Values in ms, shapes (clients, sites, percents) and (sites, sites, percents).
-    """
-
-    percents: tuple[float, ...]
+    percents: tuple[float, ...]  #: rising, in (0, 100), two or more
+    #: `client_site`, `site_site`: values in ms, shapes (clients, sites, percents) and (sites,
+    #: sites, percents)
     client_site: FloatArray
     site_site: FloatArray
 

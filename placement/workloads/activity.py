@@ -271,21 +271,11 @@ class Timeline:
 
 @dataclass(frozen=True, eq=False)
 class LocalTime:
-    """The clock on the wall in the middle of each interval; arrays of shape (intervals, clients).
+    """The clock on the wall in the middle of each interval; each of shape (intervals, clients)."""
 
-    Attributes
-    ----------
-    hour
-        Local hour of the day, in [0, 24).
-    ordinal
-        Local date, as its proleptic Gregorian ordinal (``date.toordinal``).
-    weekend
-        Whether that date is a day of rest there.
-    """
-
-    hour: FloatArray
-    ordinal: IntArray
-    weekend: BoolArray
+    hour: FloatArray  #: local hour of the day, in [0, 24)
+    ordinal: IntArray  #: local date, as its proleptic Gregorian ordinal (`date.toordinal`)
+    weekend: BoolArray  #: whether that date is a day of rest there
 
 
 def local_time(timeline: Timeline, timezones: Sequence[str], countries: Sequence[str]) -> LocalTime:
@@ -459,21 +449,11 @@ def _week(factor: FloatArray, weekend: BoolArray, ratio: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Time and place of all events.
+    """Time and place of all events."""
 
-    Attributes
-    ----------
-    timeline
-        The intervals.
-    clients
-        The client clusters.
-    local
-        The local clock at each client.
-    """
-
-    timeline: Timeline
-    clients: Clients
-    local: LocalTime
+    timeline: Timeline  #: the intervals
+    clients: Clients  #: the client clusters
+    local: LocalTime  #: the local clock at each client
 
 
 @runtime_checkable

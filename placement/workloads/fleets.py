@@ -112,18 +112,11 @@ _WRITE = STANDARD_OPERATIONS.index(SINGLE_GROUP)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive databases of a fleet with all their counts.
+    """Consecutive databases of a fleet with all their counts."""
 
-    Attributes
-    ----------
-    databases
-        The databases, B of them.
-    counts
-        Operations, shape (B, intervals, clients, operations): int64 where they are drawn, float64
-        for the law ``expected``.
-    """
-
-    databases: tuple[Database, ...]
+    databases: tuple[Database, ...]  #: the databases, B of them
+    #: operations, shape (B, intervals, clients, operations): int64 where they are drawn, float64
+    #: for the law `expected`
     counts: npt.NDArray[np.int64] | FloatArray
 
 

@@ -55,21 +55,12 @@ _MOST_ENTRIES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class SubsetTable:
-    """Cost of each subset of sites as the dynamic copies of each of some objects.
+    """Cost of each subset of sites as the dynamic copies of each of some objects."""
 
-    Attributes
-    ----------
-    objects
-        The objects, increasing, shape (n,).
-    masks
-        Sites of each subset, shape (subsets, sites); row 0 is empty.
-    cost
-        Shape (subsets, n); infinite where a subset holds a static site of the object or one
-        without room.
-    """
-
-    objects: IntArray
-    masks: BoolArray
+    objects: IntArray  #: the objects, increasing, shape (n,)
+    masks: BoolArray  #: sites of each subset, shape (subsets, sites); row 0 is empty
+    #: shape (subsets, n); infinite where a subset holds a static site of the object or one without
+    #: room
     cost: FloatArray
 
     def priced(self, prices: FloatArray) -> FloatArray:
@@ -132,27 +123,13 @@ _SMALL = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Prices with the bound that follows from the prices.
+    """Prices with the bound that follows from the prices."""
 
-    Attributes
-    ----------
-    prices
-        μ, shape (sites,).
-    bound
-        L(μ), rounded down.
-    evaluations
-        Number of L(μ) computed; the limit when it was reached, or at Ctrl-C.
-    table
-        Subsets of the objects that may get a copy at these prices.
-    idle_cost
-        Cost of all other objects, without copies.
-    """
-
-    prices: FloatArray
-    bound: float
-    evaluations: int
-    table: SubsetTable
-    idle_cost: float
+    prices: FloatArray  #: μ, shape (sites,)
+    bound: float  #: l(μ), rounded down
+    evaluations: int  #: number of L(μ) computed; the limit when it was reached, or at Ctrl-C
+    table: SubsetTable  #: subsets of the objects that may get a copy at these prices
+    idle_cost: float  #: cost of all other objects, without copies
 
 
 def lagrangean_bound(problem: ReplicationProblem, prices: FloatArray) -> float:

@@ -115,21 +115,11 @@ def _model(problem: ReplicationProblem) -> _CopyModel:
 
 @dataclass(frozen=True, eq=False)
 class LpBound:
-    """The linear relaxation of a program.
+    """The linear relaxation of a program."""
 
-    Attributes
-    ----------
-    value
-        Its optimum as HiGHS says, in units of cost.
-    bound
-        Safe lower bound on it, from its duals by weak duality in checked arithmetic.
-    copies
-        y, shape (sites, objects), perhaps fractional.
-    """
-
-    value: float
-    bound: float
-    copies: FloatArray
+    value: float  #: its optimum as HiGHS says, in units of cost
+    bound: float  #: safe lower bound on it, from its duals by weak duality in checked arithmetic
+    copies: FloatArray  #: y, shape (sites, objects), perhaps fractional
 
     @property
     def integral(self) -> bool:

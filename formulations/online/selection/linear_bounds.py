@@ -43,21 +43,12 @@ _DRAIN = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Fluid:
-    """Optimum of the fluid program, and the bound that is proven.
+    """Optimum of the fluid program, and the bound that is proven."""
 
-    Attributes
-    ----------
-    bound
-        Proven lower bound on the mean flow time in ms, for every order and any idling.
-    value
-        Optimum of the program in ms: no bound, but where bounds go as reads become many.
-    wall_s
-        Seconds.
-    """
-
-    bound: float
+    bound: float  #: proven lower bound on the mean flow time in ms, for every order and any idling
+    #: optimum of the program in ms: no bound, but where bounds go as reads become many
     value: float
-    wall_s: float
+    wall_s: float  #: seconds
 
 
 def fluid_bound(window: Window, *, width: int, steps: int = 0) -> Fluid:

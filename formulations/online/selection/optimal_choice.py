@@ -41,31 +41,16 @@ Order = Literal["any", "fcfs"]
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Best choice that was found, and the bound that is proven.
+    """Best choice that was found, and the bound that is proven."""
 
-    Attributes
-    ----------
-    flow
-        Flow times in ms of the plan, by the simulator ("fcfs") or by the check of schedules
-        ("any"); shape (N,).
-    servers
-        Who serves each read, shape (N,).
-    bound
-        Proven lower bound in ms on the mean flow time.
-    proven
-        Whether the plan meets the bound, up to half a tick per read.
-    status
-        Of the solver: "optimal" or "stopped".
-    wall_s
-        Seconds.
-    """
-
+    #: flow times in ms of the plan, by the simulator ("fcfs") or by the check of schedules ("any");
+    #: shape (N,)
     flow: FloatArray
-    servers: np.ndarray
-    bound: float
-    proven: bool
-    status: str
-    wall_s: float
+    servers: np.ndarray  #: who serves each read, shape (N,)
+    bound: float  #: proven lower bound in ms on the mean flow time
+    proven: bool  #: whether the plan meets the bound, up to half a tick per read
+    status: str  #: of the solver: "optimal" or "stopped"
+    wall_s: float  #: seconds
 
     @property
     def value(self) -> float:

@@ -31,18 +31,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ServerTimePrices:
-    """π: flow ticks per tick of service, per server and bin; zero after the last bin.
+    """π: flow ticks per tick of service, per server and bin; zero after the last bin."""
 
-    Attributes
-    ----------
-    width
-        Ticks per bin; divides the epoch.
-    value
-        Shape (servers, bins), >= 0.
-    """
-
-    width: int
-    value: FloatArray
+    width: int  #: ticks per bin; divides the epoch
+    value: FloatArray  #: shape (servers, bins), >= 0
 
     @classmethod
     def zero(cls, window: Window, width: int, bins: int) -> ServerTimePrices:
@@ -52,24 +44,14 @@ class ServerTimePrices:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Bound by prices of server time, and the choice of each read under the prices.
+    """Bound by prices of server time, and the choice of each read under the prices."""
 
-    Attributes
-    ----------
-    bound
-        Proven lower bound on the mean flow time, ms.
-    total
-        The same on the sum, in ticks, before the allowance for rounding.
-    server, start
-        The cheapest choice of each read, shape (N,).
-    usage
-        Ticks of service that these choices ask of every bin, shape (servers, bins).
-    """
-
-    bound: float
-    total: float
+    bound: float  #: proven lower bound on the mean flow time, ms
+    total: float  #: the same on the sum, in ticks, before the allowance for rounding
+    #: `server`, `start`: the cheapest choice of each read, shape (N,)
     server: IntArray
     start: Ticks
+    #: ticks of service that these choices ask of every bin, shape (servers, bins)
     usage: FloatArray
 
 

@@ -33,28 +33,16 @@ from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
 @dataclass(frozen=True, eq=False)
 class VoteRun:
-    """Rounds of voting.
+    """Rounds of voting."""
 
-    Attributes
-    ----------
-    cost
-        Cost of the copies in force in each round, shape (rounds,); the first round has none.
-    replicas
-        Copies of each site in each round, shape (rounds, sites).
-    period
-        Rounds after which the state repeats, 1 when nothing changes any more; 0 when no repetition
-        was seen.
-    settled
-        First round of the repetition; the number of rounds when none was seen.
-    copies
-        Copies in force in the last round, shape (sites, objects).
-    """
-
+    #: cost of the copies in force in each round, shape (rounds,); the first round has none
     cost: FloatArray
-    replicas: FloatArray
+    replicas: FloatArray  #: copies of each site in each round, shape (rounds, sites)
+    #: rounds after which the state repeats, 1 when nothing changes any more; 0 when no repetition
+    #: was seen
     period: int
-    settled: int
-    copies: BoolArray
+    settled: int  #: first round of the repetition; the number of rounds when none was seen
+    copies: BoolArray  #: copies in force in the last round, shape (sites, objects)
 
     @property
     def mean_cost(self) -> float:

@@ -23,54 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperationParts:
-    """Mean latency of one kind of operation, as the sum of its parts in ms.
+    """Mean latency of one kind of operation, as the sum of its parts in ms."""
 
-    Attributes
-    ----------
-    operation
-        Its name.
-    to_nearest
-        Trips from the client to its nearest replica.
-    to_leader
-        Trips from there, and from the client, to the leader.
-    waiting
-        Waits for votes and other answers.
-    constant
-        The same for every operation of the kind.
-    """
-
-    operation: str
-    to_nearest: float
-    to_leader: float
-    waiting: float
-    constant: float
+    operation: str  #: its name
+    to_nearest: float  #: trips from the client to its nearest replica
+    to_leader: float  #: trips from there, and from the client, to the leader
+    waiting: float  #: waits for votes and other answers
+    constant: float  #: the same for every operation of the kind
 
 
 @dataclass(frozen=True, slots=True)
 class WaitLatency:
-    """Wait of one kind of operation, over all clients that issue it.
+    """Wait of one kind of operation, over all clients that issue it."""
 
-    Attributes
-    ----------
-    operation
-        Name of the operation.
-    wait
-        The wait in words, such as "near: 2 of voters"; its times to three digits.
-    latency
-        Mean of one round in ms.
-    last, last_share
-        The member that most often answers last of those waited for, and the share of the
-        operations for which it does.
-    one_fewer
-        Mean of one round in ms if each clause needed one answer fewer.
-    """
-
-    operation: str
-    wait: str
-    latency: float
+    operation: str  #: name of the operation
+    wait: str  #: the wait in words, such as "near: 2 of voters"; its times to three digits
+    latency: float  #: mean of one round in ms
+    #: `last`, `last_share`: the member that most often answers last of those waited for, and the
+    #: share of the operations for which it does
     last: str
     last_share: float
-    one_fewer: float
+    one_fewer: float  #: mean of one round in ms if each clause needed one answer fewer
 
 
 def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationParts, ...]:

@@ -46,35 +46,19 @@ ClausesOfWait = tuple[tuple[Clause, IntArray | None], ...]
 
 @dataclass(frozen=True, eq=False)
 class SingleWait:
-    """The cases of one wait of some leaders: for each radius as many as `least` has rows.
+    """The cases of one wait of some leaders: for each radius as many as `least` has rows."""
 
-    Attributes
-    ----------
-    rounds
-        D of the wait.
-    start
-        First radius of each leader, shape (leaders + 1,).
-    radius
-        Ascending for each leader, ms, shape (radii,).
-    scope
-        Bits of the blocks that may hold a site under a leader, and FORBIDDEN where no replica may
-        lie beyond the radius, shape (leaders, sites).
-    near
-        Whether a block holds only sites within the radius, shape (blocks,).
-    least
-        Sites that a replica set, the leader among them, must hold in a block: one row, or one for
-        each number of voters inside a domain, shape (sizes, blocks).
-    of_voters
-        Whether a block is one of voters, shape (blocks,).
-    """
-
-    rounds: float
-    start: IntArray
-    radius: FloatArray
+    rounds: float  #: D of the wait
+    start: IntArray  #: first radius of each leader, shape (leaders + 1,)
+    radius: FloatArray  #: ascending for each leader, ms, shape (radii,)
+    #: bits of the blocks that may hold a site under a leader, and FORBIDDEN where no replica may
+    #: lie beyond the radius, shape (leaders, sites)
     scope: npt.NDArray[np.uint8]
-    near: BoolArray
+    near: BoolArray  #: whether a block holds only sites within the radius, shape (blocks,)
+    #: sites that a replica set, the leader among them, must hold in a block: one row, or one for
+    #: each number of voters inside a domain, shape (sizes, blocks)
     least: IntArray
-    of_voters: BoolArray
+    of_voters: BoolArray  #: whether a block is one of voters, shape (blocks,)
 
     @classmethod
     def of(
@@ -188,29 +172,17 @@ class SingleWait:
 
 @dataclass(frozen=True, eq=False)
 class SingleWaits:
-    """The cases of each wait of some leaders alone.
-
-    Attributes
-    ----------
-    distance
-        RTTs from the leaders to all sites, 0 to themselves, shape (leaders, sites).
-    ordered
-        The same, ascending for each leader.
-    waits
-        One or two.
-    shorter
-        Wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
-        blocks come from its own clauses: a pair of cases counts where its radius is as long.
-    nested
-        Whether no two blocks of a case can cross.
-    """
+    """The cases of each wait of some leaders alone."""
 
     rules: Rules
+    #: RTTs from the leaders to all sites, 0 to themselves, shape (leaders, sites)
     distance: FloatArray
-    ordered: FloatArray
-    waits: tuple[SingleWait, ...]
+    ordered: FloatArray  #: the same, ascending for each leader
+    waits: tuple[SingleWait, ...]  #: one or two
+    #: wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
+    #: blocks come from its own clauses: a pair of cases counts where its radius is as long.
     shorter: int
-    nested: bool
+    nested: bool  #: whether no two blocks of a case can cross
 
     @classmethod
     def of(cls, demand: Demand, rules: Rules, leaders: IntArray) -> SingleWaits:
@@ -284,36 +256,18 @@ _CELLS_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class WaitCases:
-    """The cases of some leaders, one leader after another, each from its shortest waits on.
+    """The cases of some leaders, one leader after another, each from its shortest waits on."""
 
-    Attributes
-    ----------
-    start
-        First case of each leader, shape (leaders + 1,).
-    radii
-        t_j, ms, shape (cases, waits).
-    price
-        Σ_j D_j · t_j, ascending for each leader, shape (cases,).
-    member
-        Bits of the blocks that hold a site, and FORBIDDEN, shape (cases, sites).
-    count
-        Number of blocks of each case, shape (cases,).
-    least
-        Sites that a replica set must hold in a block, shape (cases, MOST_BLOCKS).
-    parent
-        Smallest block of the same family that holds a block, −1: none. It comes later.
-    family
-        Number of the family of each block.
-    """
-
-    start: IntArray
-    radii: FloatArray
-    price: FloatArray
+    start: IntArray  #: first case of each leader, shape (leaders + 1,)
+    radii: FloatArray  #: t_j, ms, shape (cases, waits)
+    price: FloatArray  #: σ_j D_j · t_j, ascending for each leader, shape (cases,)
+    #: bits of the blocks that hold a site, and FORBIDDEN, shape (cases, sites)
     member: npt.NDArray[np.uint8]
-    count: IntArray
-    least: IntArray
+    count: IntArray  #: number of blocks of each case, shape (cases,)
+    least: IntArray  #: sites that a replica set must hold in a block, shape (cases, MOST_BLOCKS)
+    #: smallest block of the same family that holds a block, −1: none. It comes later.
     parent: IntArray
-    family: IntArray
+    family: IntArray  #: number of the family of each block
 
     @classmethod
     def of(cls, demand: Demand, rules: Rules, leaders: Sequence[int]) -> WaitCases:
@@ -409,34 +363,16 @@ def _may_cross(waits: Sequence[ClausesOfWait]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """Case whose blocks are not yet in order.
-
-    Attributes
-    ----------
-    leaders
-        The leaders, shape (leaders,).
-    which
-        Place of the leader of each case, shape (cases,).
-    radii
-        Shape (cases, waits).
-    blocks
-        Sites of each block, shape (cases, blocks, sites).
-    need
-        Sites that must be held in it, shape (cases, blocks).
-    of_voters
-        Whether a block is one of voters, shape (blocks,).
-    barred
-        Sites that may hold nothing, shape (cases, sites).
-    """
+    """Case whose blocks are not yet in order."""
 
     rules: Rules
-    leaders: IntArray
-    which: IntArray
-    radii: FloatArray
-    blocks: BoolArray
-    need: IntArray
-    of_voters: BoolArray
-    barred: BoolArray
+    leaders: IntArray  #: the leaders, shape (leaders,)
+    which: IntArray  #: place of the leader of each case, shape (cases,)
+    radii: FloatArray  #: shape (cases, waits)
+    blocks: BoolArray  #: sites of each block, shape (cases, blocks, sites)
+    need: IntArray  #: sites that must be held in it, shape (cases, blocks)
+    of_voters: BoolArray  #: whether a block is one of voters, shape (blocks,)
+    barred: BoolArray  #: sites that may hold nothing, shape (cases, sites)
 
     @classmethod
     def of(cls, demand: Demand, rules: Rules, leaders: IntArray) -> _Draft:

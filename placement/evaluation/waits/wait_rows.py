@@ -30,19 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RoleRow:
-    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r >= least.
+    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r >= least."""
 
-    Attributes
-    ----------
-    voters, replicas
-        a and b by site, without those that are 0.
-    least
-        The right-hand side.
-    """
-
+    #: `voters`, `replicas`: a and b by site, without those that are 0
     voters: dict[int, int]
     replicas: dict[int, int]
-    least: int
+    least: int  #: the right-hand side
 
     @property
     def attainable(self) -> bool:
@@ -53,20 +46,12 @@ class RoleRow:
 
 @dataclass(frozen=True, eq=False)
 class LeaderWait:
-    """Possible lengths of one wait of a leader in one scenario, and the roles that each needs.
+    """Possible lengths of one wait of a leader in one scenario, and the roles that each needs."""
 
-    Attributes
-    ----------
-    rounds
-        D_j, how often the demand waits.
-    radii
-        Possible durations in ms, ascending; empty: the wait never ends under this leader.
-    rows
-        For each radius the inequalities that end the wait within it.
-    """
-
-    rounds: float
+    rounds: float  #: d_j, how often the demand waits
+    #: possible durations in ms, ascending; empty: the wait never ends under this leader
     radii: tuple[float, ...]
+    #: for each radius the inequalities that end the wait within it
     rows: tuple[tuple[RoleRow, ...], ...]
 
 

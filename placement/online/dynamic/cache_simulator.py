@@ -35,24 +35,15 @@ class Cache(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CacheTrace:
-    """Figures of a run per tick; NaN where a tick has no reads or no writes.
+    """Figures of a run per tick; NaN where a tick has no reads or no writes."""
 
-    Attributes
-    ----------
-    time
-        Start of each tick in s.
-    read_ms, write_ms
-        Mean latency.
-    hits
-        Share of the reads without a local static copy that found the object cached, whole run.
-    reads
-        Latencies of all reads in ms with their number, as (values, counts).
-    """
-
-    time: FloatArray
+    time: FloatArray  #: start of each tick in s
+    #: `read_ms`, `write_ms`: mean latency
     read_ms: FloatArray
     write_ms: FloatArray
+    #: share of the reads without a local static copy that found the object cached, whole run
     hits: float
+    #: latencies of all reads in ms with their number, as (values, counts)
     reads: tuple[FloatArray, IntArray]
 
 

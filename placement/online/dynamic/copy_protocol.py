@@ -95,30 +95,20 @@ class ProtocolSettings:
 
 @dataclass(frozen=True, eq=False)
 class ProtocolRun:
-    """History of one object, and the state in which it ended.
+    """History of one object, and the state in which it ended."""
 
-    Attributes
-    ----------
-    settings, seed
-        What was simulated.
-    history
-        Reads and writes; a write that was never acknowledged has an infinite end.
-    behind
-        Active copies, static and dynamic, that have not the last version once all messages have
-        arrived.
-    created, deleted
-        Dynamic copies.
-    dynamic_reads
-        Reads that a dynamic copy served.
-    """
-
+    #: `settings`, `seed`: what was simulated
     settings: ProtocolSettings
     seed: int
+    #: reads and writes; a write that was never acknowledged has an infinite end
     history: tuple[HistoryEntry, ...]
+    #: active copies, static and dynamic, that have not the last version once all messages have
+    #: arrived
     behind: int
+    #: `created`, `deleted`: dynamic copies
     created: int
     deleted: int
-    dynamic_reads: int
+    dynamic_reads: int  #: reads that a dynamic copy served
 
     def violations(self) -> Violations:
         """Check the history; only `stale` reads are against the claim.

@@ -32,21 +32,11 @@ from placement.support.checks import (
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """Nodes at positions on [0, 1), each in a site.
+    """Nodes at positions on [0, 1), each in a site."""
 
-    Attributes
-    ----------
-    position
-        Position of each node, increasing, shape (nodes,).
-    site
-        Site of each node, shape (nodes,).
-    sites
-        Number of sites; each has a node.
-    """
-
-    position: FloatArray
-    site: IntArray
-    sites: int
+    position: FloatArray  #: position of each node, increasing, shape (nodes,)
+    site: IntArray  #: site of each node, shape (nodes,)
+    sites: int  #: number of sites; each has a node
 
     def __post_init__(self) -> None:
         sites = whole(self.sites, "sites", minimum=1)
@@ -118,27 +108,13 @@ def random_ring(rng: np.random.Generator, sites: int, nodes_per_site: int = 16) 
 
 @dataclass(frozen=True, eq=False)
 class Generators:
-    """Generators of requests, each at a site and with its own order of popularity.
+    """Generators of requests, each at a site and with its own order of popularity."""
 
-    Attributes
-    ----------
-    site
-        Site of each generator, shape (generators,).
-    order
-        order[g, r] is the key of rank r for generator g, shape (generators, keys).
-    common
-        The order of the hot set that all share, shape (keys,).
-    correlation
-        Share of each generator's requests that follow `common`.
-    popularity
-        Probabilities of the ranks, shape (keys,).
-    """
-
-    site: IntArray
-    order: IntArray
-    common: IntArray
-    correlation: float
-    popularity: FloatArray
+    site: IntArray  #: site of each generator, shape (generators,)
+    order: IntArray  #: order[g, r] is the key of rank r for generator g, shape (generators, keys)
+    common: IntArray  #: the order of the hot set that all share, shape (keys,)
+    correlation: float  #: share of each generator's requests that follow `common`
+    popularity: FloatArray  #: probabilities of the ranks, shape (keys,)
 
     def probabilities(self) -> FloatArray:
         """Probability of each key in the requests of each generator, shape (generators, keys)."""
@@ -298,23 +274,12 @@ class RequestWorkload:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tick:
-    """Requests of one tick, in the order of their arrival.
+    """Requests of one tick, in the order of their arrival."""
 
-    Attributes
-    ----------
-    start
-        Second at which the tick begins.
-    restarted
-        Generators that restarted at its beginning.
-    generators
-        Who asks, as of now.
-    generator, key, write
-        Per request: who, for what, and whether it writes.
-    """
-
-    start: float
-    restarted: tuple[int, ...]
-    generators: Generators
+    start: float  #: second at which the tick begins
+    restarted: tuple[int, ...]  #: generators that restarted at its beginning
+    generators: Generators  #: who asks, as of now
+    #: `generator`, `key`, `write`: per request: who, for what, and whether it writes
     generator: IntArray
     key: IntArray
     write: BoolArray

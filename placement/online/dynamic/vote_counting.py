@@ -89,24 +89,13 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Summary of one node about the votes for one site.
+    """Summary of one node about the votes for one site."""
 
-    Attributes
-    ----------
-    keys
-        Monitored keys, increasing, shape (n,).
-    counts
-        Upper bounds on their frequencies, shape (n,).
-    errors
-        By how much each may be too large, shape (n,).
-    floor
-        Upper bound on the frequency of every other key: the least count, or 0 while counters are
-        free.
-    """
-
-    keys: Counts
-    counts: Counts
-    errors: Counts
+    keys: Counts  #: monitored keys, increasing, shape (n,)
+    counts: Counts  #: upper bounds on their frequencies, shape (n,)
+    errors: Counts  #: by how much each may be too large, shape (n,)
+    #: upper bound on the frequency of every other key: the least count, or 0 while counters are
+    #: free
     floor: int
 
 

@@ -274,48 +274,30 @@ class VoteCluster:
 
 @dataclass(frozen=True, eq=False)
 class SimulationTrace:
-    """Figures of a run per tick; NaN without reads or writes, or before anything is identified.
+    """Figures of a run per tick; NaN without reads or writes, or before anything is identified."""
 
-    Attributes
-    ----------
-    time
-        Start of each tick in s.
-    read_ms, write_ms
-        Mean latency.
-    false_positive, false_negative
-        Share of reads whose client expected a copy that was not there, or missed a better one.
-    identified, identified_best
-        Share of the hot (object, site) pairs, and of the hottest tenth, in the newest complete
-        summary. Hot are the k objects that the clients at a site read most by their current
-        chances, those with a static copy there left out.
-    active, correct
-        Mean number of dynamic copies per site, and of those that are hot.
-    restarts
-        Seconds at which a generator restarted.
-    refreshes
-        Summaries fetched by all clients in the whole run.
-    created
-        Copies created in the whole run.
-    recall
-        Per complete summary, the share of the exact k most voted-for pairs of its round that it
-        has.
-    reads
-        Latencies of all reads in ms with their number, as (values, counts).
-    """
-
-    time: FloatArray
+    time: FloatArray  #: start of each tick in s
+    #: `read_ms`, `write_ms`: mean latency
     read_ms: FloatArray
     write_ms: FloatArray
+    #: `false_positive`, `false_negative`: share of reads whose client expected a copy that was not
+    #: there, or missed a better one
     false_positive: FloatArray
     false_negative: FloatArray
+    #: `identified`, `identified_best`: share of the hot (object, site) pairs, and of the hottest
+    #: tenth, in the newest complete summary. Hot are the k objects that the clients at a site read
+    #: most by their current chances, those with a static copy there left out.
     identified: FloatArray
     identified_best: FloatArray
+    #: `active`, `correct`: mean number of dynamic copies per site, and of those that are hot
     active: FloatArray
     correct: FloatArray
-    restarts: tuple[float, ...]
-    refreshes: int
-    created: int
+    restarts: tuple[float, ...]  #: seconds at which a generator restarted
+    refreshes: int  #: summaries fetched by all clients in the whole run
+    created: int  #: copies created in the whole run
+    #: per complete summary, the share of the exact k most voted-for pairs of its round that it has
     recall: FloatArray
+    #: latencies of all reads in ms with their number, as (values, counts)
     reads: tuple[FloatArray, IntArray]
 
 

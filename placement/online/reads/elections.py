@@ -164,30 +164,18 @@ class ElectionSettings:
 
 @dataclass(frozen=True, eq=False)
 class ElectionRun:
-    """History of a group and of its leaders.
+    """History of a group and of its leaders."""
 
-    Attributes
-    ----------
-    settings, seed
-        What was simulated.
-    history
-        Reads that were answered, and writes; a write without an acknowledgement has an infinite
-        end. Versions are numbered per key in the order of commitment; writes that never were
-        committed come last.
-    terms
-        Leaders that were elected.
-    failures
-        Times at which a leader crashed or was cut off.
-    unanswered
-        Reads that got no answer, among those whose node did not fail.
-    """
-
+    #: `settings`, `seed`: what was simulated
     settings: ElectionSettings
     seed: int
+    #: reads that were answered, and writes; a write without an acknowledgement has an infinite end.
+    #: Versions are numbered per key in the order of commitment; writes that never were committed
+    #: come last.
     history: tuple[HistoryEntry, ...]
-    terms: int
-    failures: tuple[float, ...]
-    unanswered: int
+    terms: int  #: leaders that were elected
+    failures: tuple[float, ...]  #: times at which a leader crashed or was cut off
+    unanswered: int  #: reads that got no answer, among those whose node did not fail
 
     @cached_property
     def violations(self) -> Violations:

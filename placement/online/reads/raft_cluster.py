@@ -170,24 +170,14 @@ class ReadWorkload:
 
 @dataclass(frozen=True, eq=False)
 class Bottleneck:
-    """Bounds on a closed loop.
+    """Bounds on a closed loop."""
 
-    Attributes
-    ----------
-    demand
-        Core-milliseconds that an operation costs each node on average, shape (n,).
-    idle_ms
-        At most the mean latency of an operation that meets no other operation.
-    throughput
-        Operations per second: at most cores/max demand (utilisation law) and clients/idle latency.
-    latency
-        Least mean latency in ms, clients/throughput (Little).
-    """
-
+    #: core-milliseconds that an operation costs each node on average, shape (n,)
     demand: FloatArray
-    idle_ms: float
+    idle_ms: float  #: at most the mean latency of an operation that meets no other operation
+    #: operations per second: at most cores/max demand (utilisation law) and clients/idle latency
     throughput: float
-    latency: float
+    latency: float  #: least mean latency in ms, clients/throughput (Little)
 
 
 def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrategy) -> Bottleneck:

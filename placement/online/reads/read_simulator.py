@@ -48,29 +48,19 @@ CAUSES = ("arrivals", "work", "lags", "waits", "rule")
 
 @dataclass(frozen=True, eq=False)
 class ReadSamplePath:
-    """Draws for a number of operations.
+    """Draws for a number of operations."""
 
-    Attributes
-    ----------
-    reads
-        Whether an operation reads, shape (operations,).
-    key, gateway
-        Shape (operations,).
-    work
-        Unit-mean exponentials, shape (operations, 1 + n + 3): column 0 for the gateway, 1 + v for
-        the visit to node v, the last three for L's further visits of a write.
-    lag
-        Unit-mean exponentials of the two messages to each follower and of the life of the intent,
-        shape (operations, 2n + 1); only writes use them.
-    rule, wait
-        Generators for the rule and for the jitter of back-offs.
-    """
-
-    reads: BoolArray
+    reads: BoolArray  #: whether an operation reads, shape (operations,)
+    #: `key`, `gateway`: shape (operations,)
     key: npt.NDArray[np.int64]
     gateway: npt.NDArray[np.int64]
+    #: unit-mean exponentials, shape (operations, 1 + n + 3): column 0 for the gateway, 1 + v for
+    #: the visit to node v, the last three for L's further visits of a write
     work: FloatArray
+    #: unit-mean exponentials of the two messages to each follower and of the life of the intent,
+    #: shape (operations, 2n + 1); only writes use them
     lag: FloatArray
+    #: `rule`, `wait`: generators for the rule and for the jitter of back-offs
     rule: np.random.Generator
     wait: np.random.Generator
 
@@ -156,48 +146,26 @@ class FromStrategy(ReadRule):
 
 @dataclass(slots=True)
 class LogEntry:
-    """Write in the log; times in ms, infinite until known.
+    """Write in the log; times in ms, infinite until known."""
 
-    Attributes
-    ----------
-    version
-        1, 2, … per key; 0 before the first write of the key.
-    applied
-        When L has applied it.
-    appended
-        When each node has it in its log.
-    intent
-        When each node has applied the write itself, so that its state shows an unresolved intent.
-    value
-        When each node knows the intent resolved, so that its state shows a value.
-    """
-
-    version: int
-    applied: float
-    appended: list[float]
+    version: int  #: 1, 2, … per key; 0 before the first write of the key
+    applied: float  #: when L has applied it
+    appended: list[float]  #: when each node has it in its log
+    #: when each node has applied the write itself, so that its state shows an unresolved intent
     intent: list[float]
-    value: list[float]
+    value: list[float]  #: when each node knows the intent resolved, so that its state shows a value
 
 
 @dataclass(slots=True)
 class Replicas:
-    """The logs of all keys.
+    """The logs of all keys."""
 
-    Attributes
-    ----------
-    nodes, leader, visibility
-        Of the cluster.
-    strong
-        Whether a replica shows unresolved intents (as a timestamp without a value).
-    entries
-        Per key, oldest first.
-    """
-
+    #: `nodes`, `leader`, `visibility`: of the cluster
     nodes: int
     leader: int
     visibility: Visibility
-    strong: bool
-    entries: dict[int, list[LogEntry]] = field(default_factory=dict)
+    strong: bool  #: whether a replica shows unresolved intents (as a timestamp without a value)
+    entries: dict[int, list[LogEntry]] = field(default_factory=dict)  #: per key, oldest first
 
     def append(self, key: int, now: float) -> LogEntry:
         """Add an entry to the log of L."""

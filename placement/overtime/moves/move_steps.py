@@ -536,27 +536,15 @@ def _moves(state: VoterState, sites: Sequence[int], leaders: set[int]) -> Iterat
 
 @dataclass(frozen=True, eq=False)
 class PlanMoves:
-    """The way from the present configuration to a plan.
+    """The way from the present configuration to a plan."""
 
-    Attributes
-    ----------
-    problem
-        The question of the plan.
-    changes
-        What changes.
-    before, after
-        Mean latency of the present configuration and of the plan, ms.
-    price
-        Price of all changes, not spread over the horizon, ms added to one period.
-    steps
-        Safe steps in their order, each with the mean latency that the database has after it, ms.
-    """
-
-    problem: Problem
-    changes: RoleChanges
+    problem: Problem  #: the question of the plan
+    changes: RoleChanges  #: what changes
+    #: `before`, `after`: mean latency of the present configuration and of the plan, ms
     before: float
     after: float
-    price: float
+    price: float  #: price of all changes, not spread over the horizon, ms added to one period
+    #: safe steps in their order, each with the mean latency that the database has after it, ms
     steps: tuple[tuple[MoveStep, float], ...]
 
     @property

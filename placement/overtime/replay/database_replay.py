@@ -40,25 +40,14 @@ Choices = Sequence[Configuration | None]
 
 @dataclass(eq=False)
 class DatabaseReplay(ABC):
-    """Replay of one database.
+    """Replay of one database."""
 
-    Attributes
-    ----------
-    problem
-        Network, constraints, objective, decay.
-    counts
-        Demand by interval, shape (T, clients, operations).
-    deployments
-        What the database runs on until its first operation was seen, where its leaders are today,
-        and which leader its owner prefers.
-    database
-        Which row of the deployments.
-    """
-
-    problem: Problem
-    counts: FloatArray
+    problem: Problem  #: network, constraints, objective, decay
+    counts: FloatArray  #: demand by interval, shape (T, clients, operations)
+    #: what the database runs on until its first operation was seen, where its leaders are today,
+    #: and which leader its owner prefers
     deployments: Deployments
-    database: int
+    database: int  #: which row of the deployments
 
     def __post_init__(self) -> None:
         self.start = self.deployments.start(self.database, self.problem.rules.may_lead)
@@ -285,15 +274,9 @@ def _found(plan: Plan) -> Configuration:
 
 @dataclass(eq=False)
 class TabledReplay(DatabaseReplay):
-    """Replay whose choices are looked up: the mean latency in tiers 1 and 2.
+    """Replay whose choices are looked up: the mean latency in tiers 1 and 2."""
 
-    Attributes
-    ----------
-    table
-        Costs of the candidate leaders.
-    """
-
-    table: LeaderTable
+    table: LeaderTable  #: costs of the candidate leaders
 
     def may_lead(self, site: int) -> bool:
         """Return whether the constraints leave a site voters to lead."""

@@ -19,21 +19,11 @@ from placement.workloads import Clients, Database, Law, Timeline, fleet, generat
 
 @dataclass(frozen=True, eq=False)
 class ClientGround:
-    """Cities of an instance, and where their people live.
+    """Cities of an instance, and where their people live."""
 
-    Attributes
-    ----------
-    clients
-        The cities whose people issue the demand.
-    owner
-        Index of the client of the instance that serves each city, shape (cities,).
-    nearest_sites
-        The site closest to each city's client, by RTT.
-    """
-
-    clients: Clients
-    owner: IntArray
-    nearest_sites: tuple[str, ...]
+    clients: Clients  #: the cities whose people issue the demand
+    owner: IntArray  #: index of the client of the instance that serves each city, shape (cities,)
+    nearest_sites: tuple[str, ...]  #: the site closest to each city's client, by RTT
 
 
 def client_ground(instance: Instance) -> ClientGround:

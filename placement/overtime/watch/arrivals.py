@@ -49,18 +49,10 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class IntervalKey(NamedTuple):
-    """Position of an interval in time.
+    """Position of an interval in time."""
 
-    Attributes
-    ----------
-    kind
-        "number" or "time"; the two can't be compared, and one series has one kind.
-    value
-        The number, or microseconds since 1970 UTC.
-    """
-
-    kind: str
-    value: int
+    kind: str  #: "number" or "time"; the two can't be compared, and one series has one kind
+    value: int  #: the number, or microseconds since 1970 UTC
 
 
 def interval_key(label: str) -> IntervalKey:
@@ -95,48 +87,26 @@ def interval_key(label: str) -> IntervalKey:
 
 @dataclass(frozen=True, slots=True)
 class CountColumns:
-    """Columns of a table of counts: the names its rows refer to.
+    """Columns of a table of counts: the names its rows refer to."""
 
-    Attributes
-    ----------
-    clients, operations
-        Names, in the order of the instance.
-    database
-        Rows of this database only, where a table has a column ``database``; None: a table with
-        that column is refused.
-    """
-
+    #: `clients`, `operations`: names, in the order of the instance
     clients: tuple[str, ...]
     operations: tuple[str, ...]
+    #: rows of this database only, where a table has a column `database`; None: a table with that
+    #: column is refused
     database: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalReading:
-    """Counts of one interval, as read from a file.
+    """Counts of one interval, as read from a file."""
 
-    Attributes
-    ----------
-    label
-        As written.
-    key
-        Where it stands in time.
-    counts
-        Shape (clients, operations), read-only; None when it is malformed.
-    problem
-        Why it is malformed; empty when it is not.
-    row
-        First row of it in the file.
-    digest
-        SHA-256 of the counts; of the problem when there are none.
-    """
-
-    label: str
-    key: IntervalKey
-    counts: FloatArray | None
-    problem: str
-    row: int
-    digest: str
+    label: str  #: as written
+    key: IntervalKey  #: where it stands in time
+    counts: FloatArray | None  #: shape (clients, operations), read-only; None when it is malformed
+    problem: str  #: why it is malformed; empty when it is not
+    row: int  #: first row of it in the file
+    digest: str  #: SHA-256 of the counts; of the problem when there are none
 
 
 def read_rows(path: str | os.PathLike[str], content: bytes) -> Table:
@@ -363,24 +333,13 @@ class Rejection(NamedTuple):
 
 
 class ArrivalScan(NamedTuple):
-    """Result of one scan of the source.
+    """Result of one scan of the source."""
 
-    Attributes
-    ----------
-    arrivals
-        Intervals of the files that are not marked as done.
-    refused
-        Files that cannot be used as they are.
-    done
-        Marks of the files, to be kept once all that came in them is dealt with.
-    waiting
-        Files that may still be growing.
-    """
-
-    arrivals: tuple[Arrival, ...] = ()
-    refused: tuple[Rejection, ...] = ()
+    arrivals: tuple[Arrival, ...] = ()  #: intervals of the files that are not marked as done
+    refused: tuple[Rejection, ...] = ()  #: files that cannot be used as they are
+    #: marks of the files, to be kept once all that came in them is dealt with
     done: tuple[FileMark, ...] = ()
-    waiting: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()  #: files that may still be growing
 
 
 def _unusable(name: str, text: str, kind: str = "unreadable", digest: str = "") -> ArrivalScan:

@@ -66,30 +66,15 @@ def initial_state(settings: WatchSettings) -> WatchState:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that was weighed.
+    """A configuration that was weighed."""
 
-    Attributes
-    ----------
-    kind
-        "keep", or what may change: "leader", "roles", "replicas".
-    configuration
-        Site indices.
-    mean
-        Predicted mean latency in ms.
-    value
-        Predicted objective in ms: the mean latency, or a percentile, or a worst case.
-    price
-        Of the move there, in ms of mean latency of one interval.
-    note
-        How sure it is to be the best of its kind: the status of the plan, or of the search over
-        H·value + price.
-    """
-
-    kind: str
-    configuration: Configuration
-    mean: float
-    value: float
-    price: float
+    kind: str  #: "keep", or what may change: "leader", "roles", "replicas"
+    configuration: Configuration  #: site indices
+    mean: float  #: predicted mean latency in ms
+    value: float  #: predicted objective in ms: the mean latency, or a percentile, or a worst case
+    price: float  #: of the move there, in ms of mean latency of one interval
+    #: how sure it is to be the best of its kind: the status of the plan, or of the search over
+    #: H·value + price
     note: str
 
 

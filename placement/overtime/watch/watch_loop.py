@@ -31,24 +31,12 @@ from placement.overtime.watch.watch_settings import WatchSettings
 
 
 class PollResult(NamedTuple):
-    """Counts of the intervals and files that one poll dealt with.
+    """Counts of the intervals and files that one poll dealt with."""
 
-    Attributes
-    ----------
-    used
-        Intervals used.
-    held
-        Intervals that the grace holds back.
-    waiting
-        Files that may still be growing.
-    unreadable
-        Intervals and files that cannot be read.
-    """
-
-    used: int
-    held: int
-    waiting: tuple[str, ...]
-    unreadable: int
+    used: int  #: intervals used
+    held: int  #: intervals that the grace holds back
+    waiting: tuple[str, ...]  #: files that may still be growing
+    unreadable: int  #: intervals and files that cannot be read
 
 
 @dataclass
