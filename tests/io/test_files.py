@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import math
 import os
-import stat
 import signal
 import socket
 import stat
