@@ -53,9 +53,8 @@ def cut_short(step: int, how: Callable[[], None]) -> Iterator[list[int]]:
         return len(made) - 1 == step
 
     def half_write(descriptor: int) -> None:
-        found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and count():
-            os.ftruncate(descriptor, found.st_size // 2)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and count():
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
             how()
         sync(descriptor)
 
