@@ -380,7 +380,7 @@ class LossSearch(ThresholdDriver):
         """Close a part; one that grows large is left with more nodes, or for each successor."""
         leader, successor = part
         successors = self._successors(leader, successor)
-        if successors is None:
+        if successors is None or (nodes == 0 and successor == ANY and self._mean_reaches(leader)):
             return []
         count = int(successors.sum())
         nodes = max(nodes, _NODES_PER_SUCCESSOR * count + _NODES_AT_LEAST)
@@ -389,6 +389,11 @@ class LossSearch(ThresholdDriver):
         if successor == ANY and self._loss_of[leader] >= 0 and not self.question.leader_moves:
             return [((leader, one), 0) for one in np.nonzero(successors)[0].tolist()]
         return [(part, _MORE_NODES * nodes)]
+
+    def _mean_reaches(self, leader: int) -> bool:
+        """Return whether the mean without a loss rules out a leader."""
+        weighted = self.question.goal == "weighted"
+        return not weighted and self.mean_reaches(leader, self._most_normal)
 
     @property
     def _most_after(self) -> float:
@@ -486,10 +491,11 @@ class LossSearch(ThresholdDriver):
             (aim, *(after for _ in scenarios)),
         )
         leaders, successors = self._out(self._most_normal), self._out_as_successors()
-        floors = {}
+        floors = list(found.floors)
         for site in np.nonzero(leaders | successors)[0].tolist():
             met = max(most for most in required if most <= self.means[site])
-            floors[site] = self.multipliers[site][: len(self.clients)], self.means[site] - met
+            u = self.multipliers[site][: len(self.clients)]
+            floors.append((site, u, self.means[site] - met))
         return replace(
             found,
             records={

@@ -40,10 +40,8 @@ from functools import cached_property
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.kernel import Incumbent, Kernel, open_kernel
 from formulations.exact.late_voters import LateVoters
-from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.threshold_certificate import ANY, Part, ThresholdCertificate
+from formulations.exact.threshold_certificate import ANY, Part
 from formulations.exact.threshold_driver import (
     ABOVE,
     CLAIM_SLACK,
@@ -55,10 +53,10 @@ from formulations.exact.threshold_search import (
     VoterCosts,
     search_leader,
 )
-from formulations.exact.warm_start import WarmStart
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.measures.measure import Measure, MeasureKind
+from placement.measures.question import MEAN
 from placement.measures.rows import ClientRows, Row, row_values
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.measures.values import focused, losses_of
@@ -79,8 +77,6 @@ _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out 
 _FEW_STEPS = 64  # asked about one by one: a tree of few replicas is small, even without a plan
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
-
-_ABOVE_NEEDED = 1e-8  # relative: where steps for a bound may stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +109,6 @@ class MeasuresSearch(ThresholdDriver):
     """
 
     entered: set[int] = field(init=False, default_factory=set)
-    floors: dict[int, tuple[FloatArray, float]] = field(init=False, default_factory=dict)
     _ceiling: float = field(init=False, default=math.inf)  # of what trees ask for
 
     def __post_init__(self) -> None:
@@ -169,7 +164,8 @@ class MeasuresSearch(ThresholdDriver):
         leader, _ = part
         if self.open_bounds[part] >= self.threshold or not self._keeps_limits(leader):
             return []
-        if self._mean_reaches(leader):
+        aim = self._functions(leader)[-1]
+        if aim.measure == MEAN and self.mean_reaches(leader, self.threshold * aim.scale):
             return []
         self._ceiling = self._next_step(leader, self.open_bounds[part])
         if self._tree(leader):
@@ -177,43 +173,6 @@ class MeasuresSearch(ThresholdDriver):
                 return []
             self.open_bounds[part] = self._ceiling
         return [(part, nodes)]
-
-    @cached_property
-    def _means(self) -> tuple[Kernel, Mapping[int, FloatArray]] | None:
-        """The search for the mean without limits, and its multipliers; None: no bound for this."""
-        known, aim = self.unlimited.warm_start, self._functions(0)[-1]
-        if not isinstance(known, WarmStart) or aim.measure != Measure(MeasureKind.MEAN):
-            return None
-        core = ReducedProblem.of(self.unlimited.problem)
-        if not np.array_equal(core.active, self.clients) or not core.leader_matters:
-            return None
-        return open_kernel(core), known.multipliers
-
-    def _mean_reaches(self, leader: int) -> bool:
-        """Return whether a leader has too high a mean, whatever the limits; note the proof."""
-        if self.best is None or self._means is None:
-            return False
-        kernel, known = self._means
-        if leader not in known:
-            return False
-        needed = self.threshold * self._functions(leader)[-1].scale
-        kernel.propose(Incumbent(needed * (1 + _ABOVE_NEEDED), -2, ()))
-        u = known[leader].copy()
-        bound = kernel.bound_root(leader, u, tuning.SCAN_STEPS, 0, True, self.seconds_left)
-        if not needed <= bound < math.inf:
-            return False
-        self.floors[leader] = u, bound
-        return True
-
-    @property
-    def certificate(self) -> ThresholdCertificate | None:
-        """Certificate of the result, with the leaders whose mean alone is too high."""
-        found = super().certificate
-        if found is None or not self.floors:
-            return found
-        claimed = self.bound * self._functions(0)[-1].scale
-        floors = {site: (u, bound - claimed) for site, (u, bound) in self.floors.items()}
-        return dataclasses.replace(found, floors=floors)
 
     def _next_step(self, leader: int, bound: float) -> float:
         """Return the least value above a bound of what is minimised in few whole steps, or +∞."""

@@ -10,7 +10,7 @@ of few digits. The events are those of :mod:`placement.proof.event_tree`; what t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,7 @@ class ThresholdCertificate:
     records
         By part; a part that needs no tree has none.
     floors
-        By site that a bound alone rules out: its multipliers, and what is to spare. None: losses
-        have no part in it.
+        Sites that a bound alone rules out, each with multipliers and what is to spare.
     weighted
         Whether all scenarios have one threshold and weights that the checker knows.
     """
@@ -89,7 +88,7 @@ class ThresholdCertificate:
     clients: IntArray
     replicas: int
     records: Mapping[Part, TreeRecord]
-    floors: Mapping[int, tuple[FloatArray, float]] | None = None
+    floors: Sequence[tuple[int, FloatArray, float]]
     weighted: bool = False
 
     def to_json(self) -> Mapping[str, object]:
@@ -98,10 +97,9 @@ class ThresholdCertificate:
         if self.configuration is not None:
             document |= self.configuration.to_document()
         document["clients"] = self.clients.tolist()
-        if self.floors is not None:
-            document["floors"] = [
-                [site, *self._rounded(u, spare, 1.0)] for site, (u, spare) in self.floors.items()
-            ]
+        document["floors"] = [
+            [site, *self._rounded(u, spare, 1.0)] for site, u, spare in self.floors
+        ]
         document["proofs"] = [
             {"leader": leader, "events": list(self._events(record))}
             | ({} if successor == ANY else {"successor": successor})

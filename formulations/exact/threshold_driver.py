@@ -26,12 +26,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.branch_and_bound import Stop
-from formulations.exact.kernel import seconds_until
-from formulations.exact.reduced_problem import weighs_more_than_sites
+from formulations.exact.kernel import Incumbent, Kernel, open_kernel, seconds_until
+from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.threshold_certificate import (
     ANY,
     MOST_RECORDED,
@@ -40,6 +42,7 @@ from formulations.exact.threshold_certificate import (
     TreeRecord,
 )
 from formulations.exact.threshold_search import SearchCounters
+from formulations.exact.warm_start import WarmStart
 from placement.contingency.loss_question import LossQuestion
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE
@@ -73,6 +76,8 @@ CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS
 
 ABOVE = 1e-10
 """Relative: limits of the search are above those of the evaluator, so that rounding is safe."""
+
+_ABOVE_NEEDED = 1e-8  # relative: where steps for a bound may stop
 
 _PROOF = "a search within the limits under every leader"
 
@@ -111,6 +116,8 @@ class ThresholdDriver(ABC):
         known.
     deadline
         Of a percentile that is minimised: the deadline that is asked about, in bins.
+    floors
+        Leaders whose mean alone is too high: multipliers, and the bound that they prove.
     """
 
     problem: Problem
@@ -128,6 +135,7 @@ class ThresholdDriver(ABC):
     uncertified: str = field(init=False, default="")
     open_bounds: dict[Part, float] = field(init=False)
     deadline: int | None = field(init=False, default=None)
+    floors: dict[int, tuple[FloatArray, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
@@ -246,6 +254,31 @@ class ThresholdDriver(ABC):
             seconds, bound = time.perf_counter() - self._started, min(self.floor, self.value)
             self.options.report(Progress(seconds, self.value, bound))
 
+    # --- leaders by their mean alone --------------------------------------------------------
+
+    @cached_property
+    def _means(self) -> tuple[Kernel, Mapping[int, FloatArray]] | None:
+        """The search for the mean without limits, and its multipliers; None: no bound for this."""
+        known = self.unlimited.warm_start
+        core = ReducedProblem(self.problem.demand, self.problem.rules, None)
+        if not isinstance(known, WarmStart) or not np.array_equal(self.clients, known.clients):
+            return None
+        return (open_kernel(core), known.multipliers) if core.leader_matters else None
+
+    def mean_reaches(self, leader: int, needed: float) -> bool:
+        """Return whether no mean under a leader is below this, ms·operations; note the proof."""
+        if not 0 < needed < math.inf or self._means is None:
+            return False
+        kernel, known = self._means
+        if leader not in known:
+            return False
+        kernel.propose(Incumbent(needed * (1 + _ABOVE_NEEDED), -2, ()))
+        u = known[leader].copy()
+        bound = kernel.bound_root(leader, u, tuning.SCAN_STEPS, 0, True, self.seconds_left)
+        if needed <= bound < math.inf:
+            self.floors[leader] = u, bound
+        return leader in self.floors
+
     # --- plans ------------------------------------------------------------------------------
 
     def accept(self, *configurations: Configuration) -> bool:
@@ -328,6 +361,7 @@ class ThresholdDriver(ABC):
             clients=self.clients,
             replicas=self.problem.rules.replicas_max,
             records=self.records,
+            floors=[(one, u, x - self.bound * self.unit) for one, (u, x) in self.floors.items()],
         )
 
 
