@@ -162,10 +162,12 @@ class MeasuresSearch(ThresholdDriver):
     def close(self, part: Part, nodes: int) -> Iterable[tuple[Part, int]]:
         """Close a leader; return it where rows have entered its tree, and for the next step."""
         leader, _ = part
-        if self.open_bounds[part] >= self.threshold or not self._keeps_limits(leader):
+        if self.open_bounds[part] >= self.threshold or not self._keeps_limits(leader, late=False):
             return []
         aim = self._functions(leader)[-1]
         if aim.measure == MEAN and self.mean_reaches(leader, self.threshold * aim.scale):
+            return []
+        if not self._keeps_limits(leader, late=True):
             return []
         self._ceiling = self._next_step(leader, self.open_bounds[part])
         if self._tree(leader):
@@ -237,11 +239,11 @@ class MeasuresSearch(ThresholdDriver):
         may_hold = self.problem.rules.may_hold[:, np.newaxis]
         return np.asarray(may_hold & (self.rank <= self.rank[leader]))
 
-    def _keeps_limits(self, leader: int) -> bool:
-        """Return whether the floors under a leader are within the limits."""
+    def _keeps_limits(self, leader: int, *, late: bool) -> bool:
+        """Return whether the floors under a leader are within the limits of one kind."""
         *limits, _ = self._functions(leader)
-        for one in sorted(limits, key=lambda one: one.bins):
-            if one.bins and leader in self._waiting:
+        for one in (one for one in limits if bool(one.bins) is late):
+            if late and leader in self._waiting:
                 at = self._waiting.index(leader)
                 block = self._waiting[at : at + tuning.LATE_LEADERS]
                 del self._waiting[: at + tuning.LATE_LEADERS]
