@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 74473,
-    "formulations": 34476,
+    "formulations": 34478,
     "heuristics": 5791,
     "benchmarks": 12979,
     "tests": 50171,
@@ -35,7 +35,7 @@ ROOMS = {
     "benchmarks/overtime": 1074,
     "formulations/cpsat": 0,
     "formulations/enumeration": 774,
-    "formulations/exact": 19437,
+    "formulations/exact": 19439,
     "formulations/fleet": 1910,
     "formulations/milp": 2573,
     "formulations/online": 1697,
