@@ -247,8 +247,8 @@ def check_present(problem: Problem, args: argparse.Namespace) -> None:
 def present_configuration(
     instance: Instance, path: str, database: str | None = None
 ) -> Configuration:
-    """Return the configuration of a file; see :func:`placement.databases.present.read_present`."""
-    from placement.databases.present import read_present
+    """Return the configuration of a file; see ``placement.databases.deployment.read_present``."""
+    from placement.databases.deployment import read_present
 
     return read_present(instance, path, database=database)
 

@@ -120,7 +120,7 @@ def replicas_of(args: argparse.Namespace) -> ReplicaSites:
             expected="--plan or --replicas",
         )  # fmt: skip
     if args.plan is not None:
-        from placement.databases.present import read_present
+        from placement.databases.deployment import read_present
 
         present = read_present(instance, args.plan)
         chosen = tuple(instance.sites[site] for site in present.replicas)

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         next_replicas,
         without_rules,
     )
-    from placement.databases.present import read_running
+    from placement.databases.deployment import read_running
     from placement.evaluation.moves import CurrentSites
     from placement.problem import describe
     from placement.text import escape, wrap

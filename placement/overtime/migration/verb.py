@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     every step.
     """
     from placement.api import load
-    from placement.databases.present import read_running
+    from placement.databases.deployment import read_running
     from placement.overtime.migration import migrate
     from placement.overtime.migration.simulate import plot_migration
     from placement.overtime.replay.verb import leader_shares
