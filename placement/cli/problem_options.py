@@ -36,8 +36,6 @@ _MOST = LARGEST_SIZE
 _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 _COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
 _RULE = re.compile(r"(?P<where>.+)=(?P<number>\d+)(:(?P<role>voters|replicas))?")
-_SPREAD = ("distributions", "client_distributions", "spread", "family", "bin_width", "rtt_horizon")
-_PARTS = ("add", "remove", "promote", "demote", "leader")
 
 
 # --- instance --------------------------------------------------------------------------------
@@ -143,14 +141,10 @@ def reference_from(args: argparse.Namespace) -> Reference | None:
 
 # --- prices, and what runs today -------------------------------------------------------------
 
-_PRICED = (
-    "prices", "transfer", "client_sites", "gb_per_op", "written_gb", "interval_hours", "stored_gb",
-    "replication",
-)  # fmt: skip
-
 
 def _has_prices(args: argparse.Namespace) -> bool:
-    return any(getattr(args, name, None) not in (None, []) for name in _PRICED)
+    keys = (key for key in KEYS.values() if key.group == "prices" and not key.needs)
+    return any(getattr(args, key.name, None) not in (None, []) for key in keys)
 
 
 def _priced(instance: Instance, args: argparse.Namespace) -> Instance:
@@ -526,16 +520,16 @@ def read_moves(args: argparse.Namespace) -> Moves | None:
     """
     if not _moves_given(args):
         return None
-    from placement.evaluation.moves import Moves
+    from placement.evaluation.moves import PRICES, Moves
 
     prices: dict[str, float] = {}
     for entry in (part.strip() for text in args.move_price for part in text.split(",")):
         name, sign, number = entry.rpartition("=")
         price = types.read_number(number, "--move-price", 0.0, KEYS["copy_gb"].most)
-        for part in (name,) if sign else _PARTS:
-            if part not in _PARTS or part in prices:
+        for part in (name,) if sign else PRICES:
+            if part not in PRICES or part in prices:
                 words = "a part is priced twice" if part in prices else "not a part of a move"
-                expected = f"PART=MS with one of {', '.join(_PARTS)}, each once"
+                expected = f"PART=MS with one of {', '.join(PRICES)}, each once"
                 raise InputError(words, field="--move-price", value=entry, expected=expected)
             prices[part] = price
     return Moves(
@@ -587,7 +581,7 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     read += [read_measure(asked[name]) for name in ("minimise", "maximise") if name in asked]
     late = [m for m in read if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
     if not late:
-        for key in (key for key in KEYS.values() if key.name in _SPREAD):
+        for key in (key for key in KEYS.values() if key.group == "tail"):
             # a file may hold them for later
             if getattr(args, key.name) is not None and key.name in given.get("given", ()):
                 raise InputError(

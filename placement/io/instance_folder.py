@@ -171,11 +171,10 @@ def _level_columns(instance: Instance) -> dict[str, str]:
 
 def head(instance: Instance) -> dict[str, object]:
     """Return the fields of a manifest about an instance, without its tables."""
-    prices = instance.prices
     money: dict[str, object] | None = None
-    if prices is not None:
-        money = {"currency": prices.currency, "written_gb": prices.written_gb}
-        money |= {key: value for key, value in prices.given.items() if key in _PRICES}
+    if instance.prices is not None:
+        every = prices_embedded(instance.prices)
+        money = {key: value for key, value in every.items() if key in _PRICES}
     late = instance.protocol is not None or any(one.has_waits for one in instance.operations)
     return {
         "format": FORMAT,

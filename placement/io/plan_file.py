@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from placement.errors import LimitError, SolverError, located
 from placement.evaluation.bill import MonthlyBill
@@ -355,11 +356,7 @@ def load_plan(
         configuration=configuration,
         bound=document.number("bound", nothing),
         status=status,
-        termination=document.choice("termination", Termination),
-        method=document.text("method"),
-        seconds=document.number("seconds"),
-        reasons=document.names("reasons", ()),
-        notes=document.names("notes", ()),
+        **_told(document),
         stats=MappingProxyType(stats),
         certificate=certificate,
         checked=False,
@@ -371,6 +368,17 @@ def load_plan(
         check_certificate(plan)
         plan = plan.replace(checked=True)
     return plan
+
+
+def _told(document: Document) -> dict[str, Any]:
+    """Return what the method said of its run."""
+    return {
+        "termination": document.choice("termination", Termination),
+        "method": document.text("method"),
+        "seconds": document.number("seconds"),
+        "reasons": document.names("reasons", ()),
+        "notes": document.names("notes", ()),
+    }
 
 
 def load_any_plan(path: str | os.PathLike[str], *, work: int = WORK) -> Plan | QuorumPlan:
@@ -582,12 +590,8 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         plan = QuorumPlan.of(
             problem,
             configuration,
-            method=document.text("method"),
             bound=bound,
-            termination=document.choice("termination", Termination),
-            seconds=document.number("seconds"),
-            reasons=document.names("reasons", ()),
-            notes=document.names("notes", ()),
+            **_told(document),
             certificate=_tree(document, problem),
         )
     except SolverError as error:

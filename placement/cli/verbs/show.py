@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -232,15 +233,7 @@ def _methods_document(method: Method) -> dict[str, object]:
         "objectives": list(method.objectives),
         "complexity": method.complexity,
         "reference": method.reference,
-        "settings": {
-            name: {
-                "default": setting.default,
-                "meaning": setting.meaning,
-                "choices": list(setting.choices),
-                "minimum": setting.minimum,
-            }
-            for name, setting in method.settings.items()
-        },
+        "settings": {name: asdict(setting) for name, setting in method.settings.items()},
     }
 
 
