@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 74473,
+    "placement": 74447,
     "formulations": 34478,
     "heuristics": 5791,
     "benchmarks": 12979,
@@ -47,9 +47,9 @@ ROOMS = {
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2090,
-    "placement/cli": 5486,
+    "placement/cli": 5473,
     "placement/contingency": 238,
-    "placement/databases": 6834,
+    "placement/databases": 6818,
     "placement/datasets": 981,
     "placement/evaluation": 4447,
     "placement/explore": 2662,
