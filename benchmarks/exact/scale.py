@@ -45,23 +45,6 @@ PLAIN: Ask = {"goal": "mean", "network": "broken", "demand": "lognormal", "mix":
          "replicas": 5, "voters": 3}  # fmt: skip
 
 
-ROW_WORDS = {
-    "mean": "Mean latency, by sites",
-    "demand": "Mean latency, 500 sites, by network and demand",
-    "clients": "Mean latency, 200 sites, by clients",
-    "replicas": "Mean latency, 200 sites, by replicas",
-    "N-1 worst": "The mean after the worst loss of a site",
-    "N-1 weighted": "The mean over outages of a site",
-    "p99": "The 99th percentile; of it building the distributions",
-    "check": "The proof, and its check",
-    "fleet": "Fleets on 27 sites",
-    "many replicas": "p-medians of clustered points with many replicas",
-    "shell": "`placement solve` as a process",
-    "peers": "p-medians (weak reads) beside other packages",
-    "peers, tier 3": "19 sites beside other formulations",
-}
-
-
 def questions() -> Iterator[tuple[str, str, Ask]]:
     """Yield the row of the page, the name there, and what differs from :data:`PLAIN`."""
     ask: dict[str, Any]
@@ -202,44 +185,37 @@ def _growth(rows: list[Row], head: str) -> tuple[list[float], list[float], float
     return sizes, values, float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-GROWING = ("mean", "clients", "replicas", "N-1 worst", "p99")
+GROWING = {
+    "mean": "Mean latency, by sites",
+    "clients": "Mean latency, 200 sites, by clients",
+    "replicas": "Mean latency, 200 sites, by replicas",
+    "N-1 worst": "The mean after the worst loss of a site",
+    "p99": "The 99th percentile; of it building the distributions",
+}
+"""Rows whose growth is fitted, in words."""
 
 
-def report() -> str:
-    """Return the page from the kept results."""
+def report() -> dict[str, str]:
+    """Return the tables of the page by name, from the kept results."""
     rows, runs = read_rows(RESULTS / "exact_scale.csv"), read_json(RESULTS / "exact_scale.json")
-    parts = [
-        "# Scale, measured",
-        "Written by `python -m benchmarks run exact.scale --write-docs`. *Before* is the build of "
-        "November 28, 2026 (commit 6366ccb9), beside which each question was asked. Times are CPU "
-        f"seconds; a question was interrupted after {LIMIT:g} of them, and had {MEMORY:g} GB. "
-        "Networks break triangles and demand is log-normal with σ = 3, where the line says nothing "
-        "else; social mix, 5 replicas, 3 of them vote. No column for gaps: none after 2 s.",
-        hardware(run["machine"] for run in runs.values()),
-    ]
+    tables = {"machine": hardware(run["machine"] for run in runs.values())}
     for found in grouped(rows, "row"):
         each = {(row["question"], row["build"]): row for row in found}
         lines = [
             _line(each.get((row["question"], BEFORE)), row) for row in found if row["build"] == NOW
         ]
         heads = dict.fromkeys(k for line in lines for k, cell in line.items() if cell != "0")
-        table = lines_table([{head: line.get(head, "–") for head in heads} for line in lines])
-        parts += [f"## {ROW_WORDS[found[0]['row']]}", table]
+        shown = [{head: line.get(head, "–") for head in heads} for line in lines]
+        tables[found[0]["row"]] = lines_table(shown)
     exponents = []
-    for name in GROWING:
+    for name, words in GROWING.items():
         now = [row for row in rows if row["row"] == name and row["build"] == NOW]
         old = [row for row in rows if row["row"] == name and row["build"] == BEFORE]
         fits = [_growth(one, head)[2] for head in ("cpu_s", "memory_mb") for one in (old, now)]
         named = ("time before", "time now", "memory before", "memory now")
         cells = ("–" if math.isnan(x) else f"{x:.2f}" for x in fits)
-        exponents.append({"by": ROW_WORDS[name], **dict(zip(named, cells, strict=True))})
-    parts += [
-        "## Growth",
-        "Exponents of fitted powers, of the questions that were proven.",
-        lines_table(exponents),
-        "![Time and memory by size](../figures/exact-scale.png)",
-    ]
-    return "\n\n".join(parts) + "\n"
+        exponents.append({"by": words, **dict(zip(named, cells, strict=True))})
+    return {**tables, "growth": lines_table(exponents)}
 
 
 def draw(folder: Path) -> None:
@@ -262,7 +238,10 @@ def draw(folder: Path) -> None:
 
 STUDY = Experiments(
     "exact_scale",
-    {name: functools.partial(_asked, name) for name in ROW_WORDS},
+    {
+        name: functools.partial(_asked, name)
+        for name in dict.fromkeys(row for row, *_ in questions())
+    },
     {},
     HEADS,
     packages=SOLVERS,

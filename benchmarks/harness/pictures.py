@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.harness.result_rows import best_known, row_gap
-from placement.report.charts.palette import METHODS
+from placement.report.page import style_sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = METHODS
+COLOURS = tuple(re.findall(r"\.series\d \{ color: light-dark\((#\w+)", style_sheet()))
+"""Colours of the series of a chart, as on a light page."""
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ class Study(ABC):
     page
         Page of the documentation that shows the results, from the root of the checkout.
     report
-        Returns that page, or its tables by name (:func:`benchmarks.harness.doc_pages.tables_of`),
-        from the files that the project keeps. None: no page is generated.
+        Returns the tables of that page by name (:func:`benchmarks.harness.doc_pages.tables_of`),
+        from the files that the project keeps. None: the page has none.
     draw
         Draws the figures of the page into a folder from the same files, where that needs no
         measurement.
@@ -90,7 +90,7 @@ class Study(ABC):
 
     description: str | None = None
     page: str = ""
-    report: Callable[[], str | Mapping[str, str]] | None = None
+    report: Callable[[], Mapping[str, str]] | None = None
     draw: Callable[[Path], None] | None = None
 
     @property
@@ -124,10 +124,7 @@ class Study(ABC):
         if self.report is None or not (asked.show or asked.write_docs):
             return self.run(asked)
         found = self.report()
-        if isinstance(found, str):
-            print(found)
-        else:
-            print("\n\n".join(f"{name}\n\n{text.strip()}" for name, text in found.items()))
+        print("\n\n".join(f"{name}\n\n{text.strip()}" for name, text in found.items()))
         if asked.write_docs:
             save_text(ROOT / self.page, self.new_page())
             if self.draw is not None:
@@ -137,10 +134,7 @@ class Study(ABC):
     def new_page(self) -> str:
         """Return the page with the report of the results that the project keeps."""
         assert self.report is not None
-        found = self.report()
-        if isinstance(found, str):
-            return found
-        return with_tables((ROOT / self.page).read_text(encoding="utf-8"), found)
+        return with_tables((ROOT / self.page).read_text(encoding="utf-8"), self.report())
 
 
 @dataclass(frozen=True)

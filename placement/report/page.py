@@ -6,7 +6,7 @@ import base64
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +17,6 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.markup import Child, Markup, json_script, tag
-from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.fleet_page import FleetDocument, fleet_sections
 from placement.report.table_page import PlanTable
 from placement.support.work import WORK
@@ -253,21 +252,8 @@ def html_document(title: str, head: Child, body: Child) -> str:
 
 
 def style_sheet() -> str:
-    """Return the style of every page, with the colours of the roles."""
-
-    def declared(roles: Mapping[str, str], steps: Sequence[str]) -> str:
-        lines = [f"--{role}: {colour};" for role, colour in roles.items()]
-        lines += [f"--step{k}: {colour};" for k, colour in enumerate(steps)]
-        return " ".join(lines)
-
-    series = " ".join(f"--series{k}: {colour};" for k, colour in enumerate(METHODS))
-    light, dark = declared(ROLES, LATENCY), declared(ROLES_DARK, LATENCY_DARK)
-    palette = (
-        f":root {{ {light} {series} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
-        f":root[data-theme=dark] {{ {dark} }}"
-    )
-    return _asset("style.css").replace("/* palette */", palette)
+    """Return the style of every page."""
+    return _asset("style.css")
 
 
 def report_script() -> str:

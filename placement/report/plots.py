@@ -191,6 +191,7 @@ def _sheet() -> str:
     """Return the rules of the light page for tags and classes, with the values of variables."""
     unused = r"/\*.*?\*/|@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
     text = re.sub(unused, "", style_sheet() + _GROUNDS, flags=re.S)
+    text = re.sub(r"light-dark\(([^,]*),[^)]*\)", r"\1", text)
     rules = re.findall(r"([^{}]+)(\{[^{}]*\})", text)
     light = "".join(body for selectors, body in rules if selectors.strip() == ":root")
     values = dict(re.findall(r"(--[\w-]+):\s*([^;}]+)", light))
