@@ -205,8 +205,7 @@ def report() -> dict[str, str]:
             _line(each.get((row["question"], BEFORE)), row) for row in found if row["build"] == NOW
         ]
         heads = dict.fromkeys(k for line in lines for k, cell in line.items() if cell != "0")
-        shown = [{head: line.get(head, "–") for head in heads} for line in lines]
-        tables[found[0]["row"]] = lines_table(shown)
+        tables[found[0]["row"]] = lines_table(lines, heads)
     exponents = []
     for name, words in GROWING.items():
         now = [row for row in rows if row["row"] == name and row["build"] == NOW]

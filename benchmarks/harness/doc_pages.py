@@ -54,9 +54,15 @@ def row_table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def lines_table(lines: Sequence[Mapping[str, object]]) -> str:
-    """Return lines, each heading -> cell, as Markdown; no lines are an empty text."""
-    return markdown_table(list(lines[0]), (line.values() for line in lines)) if lines else ""
+def lines_table(lines: Sequence[Mapping[str, object]], heads: Iterable[str] = ()) -> str:
+    """Return lines, each heading -> cell, as Markdown; no lines are an empty text.
+
+    Without `heads` the columns are those of the first line; a cell that is not there is a dash.
+    """
+    named = list(heads) or list(lines[0] if lines else ())
+    cells = ([line.get(head) for head in named] for line in lines)
+    shown = (["–" if cell is None else cell for cell in line] for line in cells)
+    return markdown_table(named, shown) if lines else ""
 
 
 def grouped(rows: Iterable[_Row], *keys: str) -> list[list[_Row]]:

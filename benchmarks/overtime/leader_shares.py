@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.study import Experiments
-from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network, table
+from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.measures.question import percentile_question
@@ -167,8 +168,8 @@ def _report() -> dict[str, str]:
     document = read_json(STUDY.path)
     shown = ("network", "near", "predicted", "third at best", "p50", "p50, third at best")
     return {
-        "leader shares": table(document["shares"], {name: name for name in shown}),
-        "moved leaders": table(document["figure 4"]),
+        "leader shares": lines_table(document["shares"], shown),
+        "moved leaders": lines_table(document["figure 4"]),
     }
 
 

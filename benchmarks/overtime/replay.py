@@ -24,7 +24,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, markdown_table, pivot
+from benchmarks.harness.doc_pages import grouped, lines_table, markdown_table, pivot, row_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_json
@@ -610,17 +610,6 @@ def _rounded(value: float | np.floating) -> float | None:
 # --- the page -----------------------------------------------------------------------------------
 
 
-def table(rows: Sequence[Row], heads: Mapping[str, str] | None = None) -> str:
-    """Return rows as a Markdown table, with the columns and headings of `heads`, or all."""
-    names = heads or {name: name for name in rows[0]}
-    cells = ([_cell(row.get(name)) for name in names] for row in rows)
-    return markdown_table(list(names.values()), cells)
-
-
-def _cell(value: object) -> str:
-    return "–" if value is None else str(value)
-
-
 def _span(rows: Sequence[Row], name: str) -> str:
     values = [float(row[name]) for row in rows]
     return f"{min(values):.1f}–{max(values):.1f}"
@@ -664,9 +653,12 @@ def _memory_table(rows: Sequence[Row]) -> str:
 
 
 def _copies(rows: Sequence[Row]) -> str:
-    shown = {"strategy": "strategy", "moves": "leader moves", "copies": "copies"}
     wanted = ("optimized", "static", "oracle")
-    return table([row for row in rows if row["tier"] == 3 and row["strategy"] in wanted], shown)
+    return row_table(
+        "strategy|leader moves|copies",
+        "{strategy}|{moves}|{copies}",
+        (row for row in rows if row["tier"] == 3 and row["strategy"] in wanted),
+    )
 
 
 def tables() -> dict[str, str]:
@@ -687,9 +679,11 @@ def tables() -> dict[str, str]:
         "tier3": _by_strategy(document["tier3"], tiers),
         "copies": _copies(document["tier3"]),
         "memory": _memory_table(document["memory"]),
-        "speed": table(document["speed"], {"what": "what", "size": "size", "cpu_seconds": "s"}),
-        "figure 1": table([row for row in document["figure 1"] if "scattered" in row[""]]),
-        **{f"figure {number}": table(document[f"figure {number}"]) for number in (3, 5, 6, 7)},
+        "speed": row_table("what|size|s", "{what}|{size}|{cpu_seconds}", document["speed"]),
+        "figure 1": lines_table([row for row in document["figure 1"] if "scattered" in row[""]]),
+        **{
+            f"figure {number}": lines_table(document[f"figure {number}"]) for number in (3, 5, 6, 7)
+        },
     }
 
 

@@ -13,6 +13,7 @@ Importing this module loads neither NumPy nor a table.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, City, Region, cities, regions
@@ -95,13 +96,9 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
         text(mix, "mix")
     from placement.datasets import bundled
 
-    builders = {
-        "azure": bundled.azure,
-        "world27": bundled.world27,
-        "aws": bundled.aws,
-        "gcp": bundled.gcp,
-    }
-    return builders[name](mix=mix, seed=seed)
+    measured = {"azure": bundled.azure, "world27": bundled.world27}
+    make = measured.get(name) or partial(bundled.cloud, name)
+    return make(mix=mix, seed=seed)
 
 
 def load(name: str, *, mix: str | None = None, seed: int = 0) -> Instance:

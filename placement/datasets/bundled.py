@@ -159,16 +159,10 @@ def world27(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     )
 
 
-def aws(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
-    """Return all bundled AWS regions, and all bundled cities as clients; see :func:`world27`."""
+def cloud(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceArguments:
+    """Return all bundled regions of a provider, and all bundled cities; see :func:`world27`."""
     demand = day_of_demand(cities(), mix=mix, seed=seed)
-    return modelled("aws", regions("aws"), cities(), demand)
-
-
-def gcp(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
-    """Return all bundled Google Cloud regions, and all bundled cities; see :func:`world27`."""
-    demand = day_of_demand(cities(), mix=mix, seed=seed)
-    return modelled("gcp", regions("gcp"), cities(), demand)
+    return modelled(name, regions(name), cities(), demand)
 
 
 def world27_sites() -> tuple[Region, ...]:
