@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 74367,
+    "placement": 74358,
     "formulations": 34478,
     "heuristics": 5791,
     "benchmarks": 12954,
@@ -26,13 +26,13 @@ PACKAGES = {
 
 ROOMS = {
     "benchmarks/commit_paths": 1020,
-    "benchmarks/exact": 1690,
+    "benchmarks/exact": 1689,
     "benchmarks/explore": 206,
     "benchmarks/harness": 2942,
     "benchmarks/instances": 560,
     "benchmarks/live": 1461,
     "benchmarks/online": 1742,
-    "benchmarks/overtime": 1074,
+    "benchmarks/overtime": 1069,
     "formulations/cpsat": 0,
     "formulations/enumeration": 774,
     "formulations/exact": 19439,
@@ -50,7 +50,7 @@ ROOMS = {
     "placement/cli": 5473,
     "placement/contingency": 238,
     "placement/databases": 6818,
-    "placement/datasets": 981,
+    "placement/datasets": 972,
     "placement/evaluation": 4447,
     "placement/explore": 2662,
     "placement/feasibility": 645,
