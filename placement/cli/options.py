@@ -44,13 +44,7 @@ _MOST_DIGITS = 40
 
 
 def read_whole(value: str, field: str, least: int, most: int) -> int:
-    """Read a whole number within a range.
-
-    Raises
-    ------
-    InputError
-        With the field, the text and the range.
-    """
+    """Read a whole number within a range; the error names `field`, text and range."""
     stripped = value.strip()
     if not _WHOLE.fullmatch(stripped):
         problem, given = "not a whole number", value
@@ -453,10 +447,7 @@ def _type(key: Key) -> Callable[[str], object]:
 def complete(args: argparse.Namespace) -> None:
     """Fill the keys of a question that no option gives from the question file of the arguments.
 
-    Raises
-    ------
-    InputError
-        For a file that is no question, a key that must be given and is not, and a wrong ``--set``.
+    A key that must be given and is not, and a wrong ``--set``, are refused.
     """
     asked: dict[str, bool] | None = vars(args).get("asked")
     if asked is None:

@@ -508,10 +508,8 @@ def collect(
 ) -> tuple[Rows, bool]:
     """Run the steps of a comparison, one row each, with a line of progress.
 
-    Returns
-    -------
-    The rows, and whether Ctrl-C ended the comparison: the steps that did not finish then have
-    the status "not run".
+    Also return whether Ctrl-C ended the comparison: the steps that did not finish then have the
+    status "not run".
     """
     rows: Rows = []
     interrupted = False

@@ -218,13 +218,7 @@ def _places(instance: Instance, text: str) -> dict[str, str]:
 
 
 def check_present(problem: Problem, args: argparse.Namespace) -> None:
-    """Refuse ``--today`` where nothing is compared with it; read its file before the work begins.
-
-    Raises
-    ------
-    InputError
-        For a file that is no configuration, and for a question without prices and moves.
-    """
+    """Refuse ``--today`` where nothing is compared with it; read its file before the work."""
     given = vars(args).get("given", ())
     limited = problem.moves is not None or vars(args).get("max_moves") is not None
     if args.today is None or limited or "today" not in given:
@@ -255,10 +249,7 @@ def _today(instance: Instance, args: argparse.Namespace) -> Configuration:
 def tiered_bill(plan: Plan, path: str) -> MonthlyBill:
     """Return the bill of a plan with the volume tiers of a file.
 
-    Raises
-    ------
-    InputError
-        For a plan without prices, and a sender that is neither a site nor a client.
+    A plan without prices, and a sender that is neither a site nor a client, are refused.
     """
     from placement.io.price_lists import read_tiers
 
@@ -436,13 +427,7 @@ def problem_from(
 
 
 def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
-    """Return the problem that all options describe: constraints, moves and measures.
-
-    Raises
-    ------
-    InputError
-        For options that contradict each other, and for names that the instance does not have.
-    """
+    """Return the problem that all options describe: constraints, moves and measures."""
     problem = problem_from(args, instance)
     moves = read_moves(args) if "max_moves" in vars(args) else None
     if moves is not None:
@@ -511,13 +496,7 @@ def question_of_sizes(
 
 
 def read_moves(args: argparse.Namespace) -> Moves | None:
-    """Return the moves of the options; None if no option is given.
-
-    Raises
-    ------
-    InputError
-        For an unknown part, or a price that is no number.
-    """
+    """Return the moves of the options; None if no option is given."""
     if not _moves_given(args):
         return None
     from placement.evaluation.moves import PRICES, Moves
@@ -555,11 +534,7 @@ def _moves_given(args: argparse.Namespace) -> dict[str, object]:
 def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the problem with the measures that the options ask for, joined with what it asks.
 
-    Raises
-    ------
-    InputError
-        For a text that is no measure or limit, and for options that contradict each other or do
-        nothing.
+    Options that contradict each other or do nothing are refused.
     """
     given = vars(args)
     asked = {n: given[n] for n in ("minimise", "maximise", "keep") if given.get(n)}
@@ -614,13 +589,7 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
 
 
 def distributions_from(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:
-    """Return the distributions of the options, one for each interval whose RTTs vary.
-
-    Raises
-    ------
-    InputError
-        For options that contradict each other.
-    """
+    """Return the distributions of the options, one for each interval whose RTTs vary."""
     for first, others in (
         ("distributions", ("spread", "family")),
         ("spread", ("client_distributions",)),

@@ -563,13 +563,7 @@ def deployment_of_plan(plan: Plan) -> Deployment:
 
 
 def deployment_of_quorum_plan(plan: QuorumPlan) -> Deployment:
-    """Return the deployment of a store without a leader: its sites, R and W.
-
-    Raises
-    ------
-    InputError
-        When the plan holds no configuration.
-    """
+    """Return the deployment of a store without a leader: its sites, R and W."""
     return Deployment.of(
         "plan",
         dict.fromkeys(plan.replicas, 1),
@@ -608,13 +602,7 @@ def _site_document(one: SiteReplicas) -> dict[str, object]:
 
 
 def deployment_from(document: Document) -> Deployment:
-    """Return the deployment in a document of :func:`deployment_document`.
-
-    Raises
-    ------
-    InputError
-        With the file and the key, for anything that is not as it was written.
-    """
+    """Return the deployment in a document of :func:`deployment_document`."""
     document.check_format(FORMAT, VERSION)
     document.only(deployment_document(Deployment("", ())))
     ranks = document.values.get("ranks", [])

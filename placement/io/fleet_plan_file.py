@@ -44,10 +44,7 @@ _BATCH = 1000
 def question_document(fleet: FleetProblem) -> dict[str, object]:
     """Return the shared question of the databases of a fleet, as JSON values.
 
-    Raises
-    ------
-    InputError
-        When the instances of two databases differ in more than their counts.
+    Instances of two databases that differ in more than their counts are refused.
     """
     first = fleet.members[0].problem.instance
     for member in fleet.members[1:]:

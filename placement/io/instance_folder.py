@@ -474,13 +474,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
 
 
 def instance_from_document(document: Document) -> Instance:
-    """Build an instance from the object that :func:`instance_document` made.
-
-    Raises
-    ------
-    InputError
-        When it was changed since, or is no such object.
-    """
+    """Build an instance from the object that :func:`instance_document` made."""
     document.check_format(FORMAT, VERSION)
     refuse_gone(document)
     prices = None

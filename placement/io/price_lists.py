@@ -67,10 +67,7 @@ class SitePrices(_PriceList):
     def of(self, column: str, sites: Sequence[str]) -> FloatArray | None:
         """Return a column in the order of the sites, shape (sites,); None: the list has none.
 
-        Raises
-        ------
-        InputError
-            For a site without a price.
+        A site without a price is refused.
         """
         known = self.columns.get(column)
         if known is None:

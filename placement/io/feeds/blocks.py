@@ -288,13 +288,7 @@ def _plain(cell: object) -> object:
 
 
 def labels_of(text: str, place: str) -> dict[str, str]:
-    """Return labels such as ``region="fra", op="read"``: name -> value.
-
-    Raises
-    ------
-    InputError
-        For any other text; `place` names its row.
-    """
+    """Return labels such as ``region="fra", op="read"``: name -> value; `place` names their row."""
     found: dict[str, str] = {}
     at = 0
     while at < len(text.rstrip()):

@@ -76,13 +76,7 @@ def _mean(parts: Sequence[_ProbeCounts]) -> float:
 
 
 class PairSamples:
-    """Samples in ms per pair, collected line by line, and held against the tool's own counts.
-
-    Parameters
-    ----------
-    source
-        The file, for messages.
-    """
+    """Samples in ms per pair, collected line by line, and held against the tool's own counts."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -129,10 +123,7 @@ class PairSamples:
     def reading(self, what: str) -> RttReading:
         """Return medians of samples, or means where a run has no samples; with the samples.
 
-        Raises
-        ------
-        InputError
-            Where no pair has an answer, and where there are more samples than the tool counted.
+        No answer at all, and more samples than the tool counted, are refused.
         """
         samples: dict[Pair, list[float]] = {}
         rtts: dict[Pair, float] = {}
@@ -225,13 +216,7 @@ def origin_of(content: Content, request: FeedRequest) -> str:
 
 
 def ends_of(content: Content, request: FeedRequest) -> Pair:
-    """Return both ends of a file about one pair, ``SOURCE~TARGET.txt`` or ``SOURCE-to-TARGET.txt``.
-
-    Raises
-    ------
-    InputError
-        For a name of another form.
-    """
+    """Return both ends of a file of one pair: ``SOURCE~TARGET.txt``, ``SOURCE-to-TARGET.txt``."""
     match = _BETWEEN.fullmatch(content.stem)
     if match:
         return request.measured_from or match[1], match[2]

@@ -89,10 +89,7 @@ def clean_counts(
 ) -> Cleaned:
     """Return a column of counts or rates: ``22,462``, ``1.20 K``, ``35.2 req/s``.
 
-    Raises
-    ------
-    InputError
-        For a cell with another word after its number.
+    A cell with another word after its number is refused.
     """
     parts = [_split(cell) for cell in cells]
     factors: list[float] = []

@@ -63,13 +63,7 @@ class Content:
 
     @cached_property
     def document(self) -> object:
-        """The JSON value of the text; a list of the values, where several follow one another.
-
-        Raises
-        ------
-        InputError
-            For a text that is no JSON, with its row.
-        """
+        """The JSON value of the text; a list of the values, where several follow one another."""
         text = self.text or ""
         try:
             return parse_json(text, self.source)

@@ -110,13 +110,7 @@ class ColumnTable:
         return tuple(place), np.array(of_cell, dtype=np.intp)[codes]
 
     def names(self, column: str, known: Sequence[str], what: str) -> IntArray:
-        """Return each row's place in a list of known names.
-
-        Raises
-        ------
-        InputError
-            As :meth:`found`, and for a name that is not known, with its row.
-        """
+        """Return each row's place in a list of known names; others are refused with their row."""
         found, which = self.found(column)
         place = {name: i for i, name in enumerate(known)}
         gathered = Gathered()

@@ -50,13 +50,7 @@ def check_file(path: str | os.PathLike[str], *, force: bool = False, regular: bo
 
 
 def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Check that a folder could be written, as :func:`check_file` does for a file.
-
-    Raises
-    ------
-    InputError
-        As :func:`write_folder`.
-    """
+    """Check that a folder could be written, as :func:`check_file` does for a file."""
     target = Path(os.path.realpath(folder))
     _need_parent(target, folder)
     if target.exists() and not target.is_dir():
@@ -272,13 +266,7 @@ def check_input(path: str | os.PathLike[str]) -> None:
 
 
 def read_input(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a regular file.
-
-    Raises
-    ------
-    InputError
-        As :func:`check_input`, and when the file cannot be read.
-    """
+    """Return the content of a regular file; errors as of :func:`check_input`."""
     source = os.fspath(path)
     check_input(path)
     try:
@@ -299,13 +287,7 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return a file's text: UTF-8, or UTF-16 with a byte-order mark, as PowerShell writes it.
-
-    Raises
-    ------
-    InputError
-        When there is no such file, it is no regular file, it cannot be read, or it is not UTF-8.
-    """
+    """Return a file's text: UTF-8, or UTF-16 with a byte-order mark, as PowerShell writes it."""
     source = os.fspath(path)
     content = read_input(path)
     try:

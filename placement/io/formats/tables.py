@@ -223,10 +223,7 @@ def name_cell(cell: Cell, source: str, field: str) -> str:
 def number_cell(cell: Cell, source: str, field: str, expected: str = "a number") -> float:
     """Return a cell as a float, which may be NaN or infinite.
 
-    Raises
-    ------
-    InputError
-        For text that is no number, a blank, a truth value.
+    Text that is no number, a blank and a truth value are refused.
     """
     try:
         # float() would take "1_000" for a thousand, which no measurement writes.
@@ -283,13 +280,7 @@ def _csv_cell(cell: str | float | None) -> str:
 
 
 def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
-    """Return a Parquet file; a column with a number in it is float64, any other is text.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without pyarrow.
-    """
+    """Return a Parquet file; a column with a number in it is float64, any other is text."""
     pa, pq = load_pyarrow()
     cells = list(zip(*rows, strict=True)) or [() for _ in columns]
     arrays = [
