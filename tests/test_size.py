@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 74358,
+    "placement": 74229,
     "formulations": 34478,
     "heuristics": 5791,
     "benchmarks": 12954,
@@ -47,15 +47,15 @@ ROOMS = {
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2090,
-    "placement/cli": 5473,
+    "placement/cli": 5431,
     "placement/contingency": 238,
-    "placement/databases": 6818,
+    "placement/databases": 6806,
     "placement/datasets": 972,
     "placement/evaluation": 4447,
     "placement/explore": 2662,
     "placement/feasibility": 645,
     "placement/fleet": 1298,
-    "placement/io": 8868,
+    "placement/io": 8796,
     "placement/measures": 2639,
     "placement/methods": 652,
     "placement/model": 4282,
