@@ -40,11 +40,17 @@ import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import grouped, markdown_table
 from benchmarks.harness.machine import sentence
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import RESULTS, Row, read_json, save_json, save_rows
+from benchmarks.harness.result_files import (
+    RESULTS,
+    Row,
+    add_folder,
+    read_json,
+    save_json,
+    save_rows,
+)
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from placement import Instance, Problem

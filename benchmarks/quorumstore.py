@@ -26,9 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.data_folders import measured_file
 from benchmarks.harness.machine import cpu_seconds
-from benchmarks.harness.result_files import Row
+from benchmarks.harness.result_files import Row, measured_file
 from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys

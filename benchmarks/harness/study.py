@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.harness import machine
-from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import with_tables
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import (
     RESULTS,
     Row,
+    add_folder,
     read_json,
     read_rows,
     save_csv,
@@ -156,7 +156,7 @@ class Experiments(Study):
     apart
         Whether each part keeps its own options and machine: in a document under "parts".
     folders
-        Folders of data that the parts read (:mod:`benchmarks.harness.data_folders`).
+        Folders of data that the parts read (:mod:`benchmarks.harness.result_files`).
     group
         Column of a CSV that names the part.
     key

@@ -135,8 +135,7 @@ def _content(
 ) -> tuple[str, list[Markup], Callable[[], object] | None]:
     """Return the title, the sections, and what the button of a page gives (None: no button)."""
     from placement.io.plan_file import plan_document
-    from placement.report.plan_page import plan_sections
-    from placement.report.quorum_page import quorum_sections
+    from placement.report.plan_page import plan_sections, quorum_sections
 
     if isinstance(source, Plan):
         title = f"Placement of {source.problem.instance.name}"

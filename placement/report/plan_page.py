@@ -1,4 +1,4 @@
-"""The sections of the page of a plan."""
+"""The sections of the page of a plan, and of the page of a plan of a quorum store."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan, evaluate
 from placement.problem import describe
+from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.html_tables import (
     TableRow,
     data_table,
@@ -29,7 +30,13 @@ from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.map.svg_map import map_section
 from placement.support.status import Status
-from placement.text.plans import failover_sentence, failures_table, leader_tables, operation_tables
+from placement.text.plans import (
+    failover_sentence,
+    failures_table,
+    leader_tables,
+    operation_tables,
+    thresholds_table,
+)
 
 # --- before and after: latency under the leaders that people choose without a model ------------
 
@@ -379,3 +386,52 @@ def _bill(plan: Plan, bill: MonthlyBill, today: Configuration | None) -> Markup:
         said += f" Prices: {bill.source}."
     note = tag("p", {"class": "note"}, said)
     return section("bill", "What it costs", note, *map(value_table, bill_tables(bill, before)))
+
+
+# --- the page of a plan of a quorum store ---------------------------------------------------------
+
+
+def quorum_sections(plan: QuorumPlan) -> list[Markup]:
+    """Return the sections: the configuration, every loss, every site with requests."""
+    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    bare = "no certificate" if plan.certificate is None else "with a certificate"
+    note = f"proved by {plan.method}; {bare}" if proven else plan.method
+    known = ("Status", plan.status.value, note)
+    if plan.configuration is None:
+        return [section("answer", "No configuration", facts([known]),
+                        reasons("Why", plan.reasons))]  # fmt: skip
+    model = "worst loss" if plan.problem.rules.contingency else "normal operation"
+    quorums = f"{len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}"
+    answer = section(
+        "answer",
+        "Configuration",
+        facts(
+            [
+                known,
+                ("N-R-W", quorums, "replicas, read quorum, write quorum"),
+                (plan.problem.goal.target.value, f"{plan.value:,.2f} ms", model),
+                ("Mean latency", f"{plan.mean_latency:,.2f} ms", "in normal operation"),
+                ("Worst loss", "+".join(plan.worst.lost) or "none",
+                 f"{plan.worst.threshold:,.2f} ms"),
+            ]
+        ),
+        data_table("Replicas", [{"Site": name} for name in plan.replicas]),
+    )  # fmt: skip
+    sites = data_table(
+        "Latency of every site in normal operation",
+        [
+            {
+                "Site": row.site,
+                "Reads": row.reads,
+                "Writes": row.writes,
+                "Read, ms": row.read_latency,
+                "Write, ms": row.write_latency,
+            }
+            for row in plan.per_site
+        ],
+    )
+    return [
+        answer,
+        section("losses", "Losses", value_table(thresholds_table(plan))),
+        section("sites", "Sites with requests", sites),
+    ]

@@ -4,7 +4,7 @@ import sys
 from types import MappingProxyType
 
 from benchmarks import __main__ as harness
-from benchmarks.harness import runner
+from benchmarks.harness import run_suite as runner
 from benchmarks.harness.cells import CellLimits, InstanceRecipe
 from benchmarks.harness.suites import Grid, Suite
 

@@ -143,7 +143,7 @@ def test_a_defect_shows_in_the_exit_code(
         "if cell.method == 'best-of': raise IndexError('a defect')\n"
         "print(json.dumps({'outcome': 'ok', **solve_cell(cell)}))\n"
     )
-    monkeypatch.setattr("benchmarks.harness.runner.COMMAND", (sys.executable, "-c", program))
+    monkeypatch.setattr("benchmarks.harness.run_suite.COMMAND", (sys.executable, "-c", program))
     path = tmp_path / "bad.jsonl"
     words = ["run", "small", "-o", str(path), "--method", "best-of", "--method", "exhaustive"]
     assert harness.main(words) == 2
@@ -354,7 +354,7 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
     stuck.write_text(STUCK)
     program = (
         "import sys\n"
-        "from benchmarks.harness import runner\n"
+        "from benchmarks.harness import run_suite as runner\n"
         "from benchmarks.harness.cells import InstanceRecipe, LossRule, SolveCell\n"
         f"runner.COMMAND = (sys.executable, {str(stuck)!r}, {str(ids)!r})\n"
         "runner.run_cell(SolveCell(InstanceRecipe('x'), 1, 1, LossRule.NONE, 'x', 0))\n"

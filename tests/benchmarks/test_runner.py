@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import runner
+from benchmarks.harness import run_suite as runner
 from benchmarks.harness.cells import (
     DRAWN,
     CellLimits,
@@ -27,7 +27,7 @@ from benchmarks.harness.cells import (
 )
 from benchmarks.harness.compare_runs import compare, diff_text, median_interval
 from benchmarks.harness.result_rows import Results, best_known, families, time_ratio
-from benchmarks.harness.runner import run_cell, run_cells
+from benchmarks.harness.run_suite import run_cell, run_cells
 from benchmarks.harness.suites import SUITES
 from placement.errors import InputError
 from placement.plan import evaluate

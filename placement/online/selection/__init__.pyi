@@ -4,9 +4,9 @@ from placement.online.selection.offline_window import Ticks as Ticks
 from placement.online.selection.offline_window import Window as Window
 from placement.online.selection.offline_window import cut as cut
 from placement.online.selection.offline_window import serve_in_order as serve_in_order
+from placement.online.selection.sample_path import SelectionRun as SelectionRun
 from placement.online.selection.sample_path import ServerSamplePath as ServerSamplePath
+from placement.online.selection.sample_path import busiest_load as busiest_load
 from placement.online.selection.sample_path import draw as draw
-from placement.online.selection.selection_run import SelectionRun as SelectionRun
-from placement.online.selection.selection_run import busiest_load as busiest_load
-from placement.online.selection.selection_run import server_load as server_load
-from placement.online.selection.selection_run import time_line as time_line
+from placement.online.selection.sample_path import server_load as server_load
+from placement.online.selection.sample_path import time_line as time_line

@@ -1,10 +1,10 @@
 from placement.evaluation.moves import RoleChanges as RoleChanges
 from placement.evaluation.moves import changes as changes
-from placement.overtime.moves.hysteresis import Hysteresis as Hysteresis
-from placement.overtime.moves.hysteresis import choose as choose
-from placement.overtime.moves.hysteresis import leader_path as leader_path
+from placement.overtime.moves.move_prices import Hysteresis as Hysteresis
 from placement.overtime.moves.move_prices import MovePrices as MovePrices
 from placement.overtime.moves.move_prices import PathCost as PathCost
+from placement.overtime.moves.move_prices import choose as choose
+from placement.overtime.moves.move_prices import leader_path as leader_path
 from placement.overtime.moves.move_prices import outage_price as outage_price
 from placement.overtime.moves.move_prices import path_cost as path_cost
 from placement.overtime.moves.move_search import BestMove as BestMove

@@ -1,8 +1,7 @@
 """Recommendations from arriving demand: after every interval, keep or move.
 
-watch_settings.py   options, and the fingerprint that ties them to a state file
 arrivals.py         arrived intervals: a folder of files, or one table that grows
-recommend.py        state + interval -> state + recommendation (pure)
+recommend.py        settings; state + interval -> state + recommendation (pure)
 state_store.py      the state file: one transaction per interval
 watch_loop.py       arrivals into recommendations, in order, with reports of unusable intervals
 """

@@ -3,8 +3,8 @@ from placement.overtime.watch.arrivals import Rejection as Rejection
 from placement.overtime.watch.arrivals import TableSource as TableSource
 from placement.overtime.watch.arrivals import source_of as source_of
 from placement.overtime.watch.recommend import Recommendation as Recommendation
+from placement.overtime.watch.recommend import WatchSettings as WatchSettings
 from placement.overtime.watch.recommend import WatchState as WatchState
 from placement.overtime.watch.recommend import advise as advise
 from placement.overtime.watch.state_store import Store as Store
 from placement.overtime.watch.watch_loop import Watch as Watch
-from placement.overtime.watch.watch_settings import WatchSettings as WatchSettings

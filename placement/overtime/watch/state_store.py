@@ -35,8 +35,12 @@ from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.watch.arrivals import Arrival, FileMark, IntervalKey, Rejection
-from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
-from placement.overtime.watch.watch_settings import WatchSettings
+from placement.overtime.watch.recommend import (
+    Recommendation,
+    WatchSettings,
+    WatchState,
+    initial_state,
+)
 
 VERSION = 2
 _APPLICATION = 0x706C6177  # "plaw" in the header of the file

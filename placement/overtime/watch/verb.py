@@ -213,7 +213,7 @@ def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
         return MovePrices(*(0.0 if price is None else price for price in given))
     if refusal(load_method(args.method), problem) is not None:
         return MovePrices()  # the refusal is told later
-    from placement.overtime.watch.watch_settings import default_prices
+    from placement.overtime.watch.recommend import default_prices
 
     return default_prices(problem, args.method)
 

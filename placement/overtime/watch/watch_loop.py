@@ -25,9 +25,8 @@ from placement.overtime.watch.arrivals import (
     Rejection,
     Source,
 )
-from placement.overtime.watch.recommend import advise
+from placement.overtime.watch.recommend import WatchSettings, advise
 from placement.overtime.watch.state_store import Store
-from placement.overtime.watch.watch_settings import WatchSettings
 
 
 class PollResult(NamedTuple):

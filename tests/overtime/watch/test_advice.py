@@ -24,9 +24,8 @@ from placement.methods.registry import load_method
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes
 from placement.overtime.watch import WatchSettings
-from placement.overtime.watch.recommend import advise, initial_state
+from placement.overtime.watch.recommend import advise, default_prices, initial_state
 from placement.overtime.watch.state_store import read_log
-from placement.overtime.watch.watch_settings import default_prices
 from placement.plan import objective_value
 from placement.tail import Distributions
 from placement.testing import every_configuration
