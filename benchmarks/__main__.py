@@ -151,8 +151,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from benchmarks.harness.result_rows import read_results
-    from benchmarks.harness.result_tables import page_text, report_text, rows_text
+    from benchmarks.harness.result_rows import page_text, read_results, report_text, rows_text
 
     if args.results.suffix in (".csv", ".json"):
         print(rows_text(args.results, args.part))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
+from benchmarks.commit_paths.systems import CLIENTS, VOTERS, Layout, layouts
 from benchmarks.harness.doc_pages import grouped, markdown_table, mean, pick
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, read_rows, save_rows

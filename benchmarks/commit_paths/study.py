@@ -31,9 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.commit_paths.layouts import CLIENTS, VOTERS, Layout, layouts
 from benchmarks.commit_paths.report import fit, read_results, report
-from benchmarks.commit_paths.systems import SYSTEMS, System
+from benchmarks.commit_paths.systems import CLIENTS, SYSTEMS, VOTERS, Layout, System, layouts
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows, save_rows
 from benchmarks.harness.study import FOUND, Experiments

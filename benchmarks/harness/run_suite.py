@@ -23,8 +23,13 @@ from typing import IO
 from benchmarks.harness.cells import SolveCell
 from benchmarks.harness.machine import ROOT, SOLVERS, describe, sentence
 from benchmarks.harness.result_files import RESULTS
-from benchmarks.harness.result_rows import ResultsFile, contradictions, read_results
-from benchmarks.harness.result_tables import page_text, report_text
+from benchmarks.harness.result_rows import (
+    ResultsFile,
+    contradictions,
+    page_text,
+    read_results,
+    report_text,
+)
 from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
 from benchmarks.harness.suites import Suite
 from benchmarks.peers import CAPTIONS

@@ -20,8 +20,8 @@ import pytest
 
 from benchmarks.__main__ import _study, main
 from benchmarks.commit_paths import study, systems
-from benchmarks.commit_paths.layouts import layouts
 from benchmarks.commit_paths.report import read_results as read_measured
+from benchmarks.commit_paths.systems import layouts
 from benchmarks.exact import speed
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import tables_of, with_tables

@@ -6,10 +6,9 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.commit_paths.layouts import layouts
 from benchmarks.commit_paths.report import GUESSES, compared, discordant, predicted, read_results
 from benchmarks.commit_paths.study import running
-from benchmarks.commit_paths.systems import SYSTEMS
+from benchmarks.commit_paths.systems import SYSTEMS, layouts
 from benchmarks.harness.result_files import RESULTS
 from placement.errors import UnsupportedError
 from placement.model.protocols import system_rows
