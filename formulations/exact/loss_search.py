@@ -247,7 +247,7 @@ class LossKernel:
 
 
 _MOST_VOTER_SETS = 20_000
-_NODES_PER_SUCCESSOR, _NODES_AT_LEAST, _MORE_NODES = 3, 50, 10
+_NODES_PER_SUCCESSOR, _NODES_AT_LEAST, _MORE_NODES = 1, 150, 10
 _SLICE = 0.25  # seconds between two reports
 
 
