@@ -40,7 +40,7 @@ import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, markdown_table
+from benchmarks.harness.doc_pages import grouped, lines_table, markdown_table
 from benchmarks.harness.machine import sentence
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import (
@@ -61,7 +61,6 @@ from placement.methods.registry import load_method, run
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.support.status import Status
-from placement.text import table as text_table
 from placement.workloads import mix_shares
 
 # --- reduction of the mean latency by each further replica --------------------------------------
@@ -432,8 +431,7 @@ class _PaperFigures(Study):
                 "table": table,
             }
             print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
-            cells = [[str(cell) for cell in line.values()] for line in table]
-            print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
+            print(lines_table(table), end="\n\n")
             print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
         summary["each replica"] = gains(options.seeds)
         save_rows(options.results / "paper_tier3.csv", everything)

@@ -169,7 +169,7 @@ _MEANING: Mapping[Role, str] = {
     "leader": "leader",
     "voter": "voter",
     "witness": "witness: votes without a replica",
-    "replica": "replica, does not vote",
+    "replica": "replica that does not vote",
     "site": "site without a replica",
 }
 
@@ -691,10 +691,7 @@ def svg_map(view: MapView, *, caption: str) -> Markup:
 
 
 LEGEND = (
-    ("leader", "leader"),
-    ("voter", "voter"),
-    ("replica", "replica that does not vote"),
-    ("site", "site without a replica"),
+    *((role, _MEANING[role]) for role in ("leader", "voter", "replica", "site")),
     ("client", "client: area by operations, colour from quick to slow"),
     ("vote", "vote that the leader waits for"),
     ("late", "vote that the commit does not need"),
