@@ -14,7 +14,6 @@ that no longer answers, a bound that is wrong.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -165,31 +164,18 @@ def _in_units(results: Results, reference: str) -> dict[str, float]:
     return found
 
 
-def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Return the narrowest interval of order statistics that covers the median with this level.
-
-    None when even the whole range covers it less often: fewer than six values at 95 %.
-    """
-    ordered, n = sorted(values), len(values)
-    best = 0
-    for k in range(1, n // 2 + 1):
-        below = sum(math.comb(n, i) for i in range(k)) / 2**n
-        if 1 - 2 * below < level:
-            break
-        best = k
-    return (ordered[best - 1], ordered[n - best]) if best else None
-
-
 def _methods(factors: Mapping[str, Sequence[float]], threshold: float) -> Iterator[Change]:
+    from scipy.stats import quantile_test
+
     for method, values in factors.items():
-        interval = median_interval(values)
-        if interval is not None and (interval[0] > threshold or interval[1] < 1 / threshold):
-            slower = interval[0] > threshold
+        low, high = quantile_test(values, p=0.5).confidence_interval(0.95)  # below six: not numbers
+        if low > threshold or high < 1 / threshold:
+            slower = bool(low > threshold)
             yield Change(
                 f"all questions · {method}",
                 "slower" if slower else "faster",
                 f"×{statistics.median(values):.2f} in the median of {len(values)} questions "
-                f"(95 %: ×{interval[0]:.2f} to ×{interval[1]:.2f})",
+                f"(95 %: ×{low:.2f} to ×{high:.2f})",
                 slower,
             )
 

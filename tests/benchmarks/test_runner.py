@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 import signal
@@ -25,7 +24,7 @@ from benchmarks.harness.cells import (
     SolveCell,
     cell_from_json,
 )
-from benchmarks.harness.compare_runs import compare, diff_text, median_interval
+from benchmarks.harness.compare_runs import compare, diff_text
 from benchmarks.harness.result_rows import Results, best_known, families, time_ratio
 from benchmarks.harness.run_suite import run_cell, run_cells
 from benchmarks.harness.suites import SUITES
@@ -391,17 +390,3 @@ def test_nothing_in_common_is_an_error() -> None:
     """Two files about different things cannot be compared."""
     with pytest.raises(InputError, match="no cell in common"):
         compare(results(), Results((), ()))
-
-
-@pytest.mark.parametrize("n", range(6, 40))
-def test_interval_covers_with_its_level(n: int) -> None:
-    """The order statistics chosen are the narrowest that reach 95 per cent, by the binomial law."""
-    interval = median_interval(list(range(1, n + 1)))
-    assert interval is not None
-    low = interval[0]
-
-    def coverage(k: int) -> float:
-        return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n
-
-    assert coverage(int(low)) >= 0.95 > coverage(int(low) + 1)
-    assert interval[1] == n + 1 - low
