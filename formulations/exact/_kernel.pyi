@@ -49,7 +49,6 @@ def bound_roots(
 def shared_bounds(
     context: _Context,
     leaders: npt.NDArray[np.int32],
-    waits: _Floats,
     bounds: _Floats,
     reference: npt.NDArray[np.int32],
     u: _Floats,

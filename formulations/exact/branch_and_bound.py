@@ -393,13 +393,16 @@ class _BranchAndBound:
         times, each of these gets its own steps, from the multipliers that bound it best.
         """
         state, core = self.state, self.core
+        found = self.kernel.incumbent()
         reference = min(state.multipliers.own, key=lambda one: state.bounds[one])
+        if found is not None and found.leader in state.multipliers.own:
+            reference = found.leader
         left, descents = np.array(leaders, dtype=np.int32), tuning.FULL_DESCENTS
         best: dict[int, tuple[float, ReferenceLeader]] = {}  # what a certificate can repeat
         failed = 0
         while True:
             shared = ReferenceLeader.of(core, reference, state.multipliers[reference])
-            bounds = self.kernel.shared_bounds(shared, left, core.waits[left], self.seconds())
+            bounds = self.kernel.shared_bounds(shared, left, self.seconds())
             state.check()
             closed = bounds >= self.kernel.counters().cutoff
             for leader, bound in zip(left.tolist(), bounds.tolist(), strict=True):
@@ -422,8 +425,8 @@ class _BranchAndBound:
             u = np.array([best[one][1].under(core, one) for one in left[:end].tolist()])
             before = state.incumbent()
             self.bound_in_order(left[:end].tolist(), u, [True] * end, known[:end], descents)
-            found = state.incumbent() < before
-            descents = tuning.FULL_DESCENTS if found else max(0, descents - 1)
+            better = state.incumbent() < before
+            descents = tuning.FULL_DESCENTS if better else max(0, descents - 1)
             if end == len(left):
                 return
             reference, left = int(left[0]), left[1:]

@@ -396,7 +396,6 @@ class Kernel:
         self,
         reference: ReferenceLeader,
         leaders: npt.NDArray[np.int32],
-        waits: FloatArray,
         seconds: float,
     ) -> FloatArray:
         """Bound leaders together, by the multipliers of another one; no tree is open afterwards.
@@ -407,8 +406,6 @@ class Kernel:
             The other one; u is cut to what counts under it, and `serving` is replaced.
         leaders
             Site indices, none of them −1, shape (n,), int32.
-        waits
-            The least that each leader waits for votes, times its weight, shape (n,).
         seconds
             Stop after so long.
 
@@ -424,7 +421,7 @@ class Kernel:
         bounds = np.full(len(leaders), math.nan)
         one = np.array([reference.leader], dtype=np.int32)
         self.compiled.shared_bounds(
-            self.context, leaders, waits, bounds, one, reference.u, reference.serving, seconds
+            self.context, leaders, bounds, one, reference.u, reference.serving, seconds
         )
         bounds[bounds >= _BIG] = math.inf
         return bounds

@@ -401,11 +401,6 @@ class ReducedProblem:
         """True where leaders can share multipliers: one scenario, and no pins of replicas."""
         return not (self.varies or self.rules.must_hold.any())
 
-    @property
-    def waits(self) -> FloatArray:
-        """The least that each leader waits for votes, ms times operations, shape (sites,)."""
-        return np.asarray(self.quorum_weight * self._least_wait)
-
     @cached_property
     def leader_matters(self) -> bool:
         """True when any term of the objective depends on the leader.

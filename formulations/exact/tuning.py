@@ -18,7 +18,7 @@ QUICK_BOUND_CELLS = 20_000
 """Active clients x sites from which one evaluation for every leader pays [200 x 400]."""
 SHARED_LEADERS = 300
 """Leaders from which multipliers that all of them share pay [exact.scale]."""
-SHARED_CLOSED = 0.03
+SHARED_CLOSED = 0.08
 """Share of the open leaders that shared multipliers have to close, to try others [exact.scale]."""
 SHARED_TRIES = 2
 """Leaders in a row whose multipliers close fewer; then each has its own steps [exact.scale]."""

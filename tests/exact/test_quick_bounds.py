@@ -96,7 +96,7 @@ def test_shared_bounds_are_no_greater_than_those_of_the_moved_multipliers(seed, 
     opened = open_kernel(core)
     given_u = rng.random(len(core.active)) * rng.choice([1, 200]) * core.near[core.active]
     reference = ReferenceLeader.of(core, int(rng.choice(leaders)), given_u)
-    bounds = opened.shared_bounds(reference, leaders, core.waits[leaders], 60.0)
+    bounds = opened.shared_bounds(reference, leaders, 60.0)
     assert not np.isnan(bounds).any()
     for leader, bound in zip(leaders.tolist(), bounds.tolist(), strict=True):
         moved = reference.under(core, leader)
@@ -113,7 +113,7 @@ def test_bounds_whose_pass_is_stopped_are_forgotten():
     for seconds, largest in ((60.0, 1), (0.0, 300)):
         given_u = largest * rng.random(len(core.active)) * core.near[core.active]
         reference = ReferenceLeader.of(core, 0, given_u)
-        bounds = opened.shared_bounds(reference, leaders, core.waits[leaders], seconds)
+        bounds = opened.shared_bounds(reference, leaders, seconds)
         recalled = opened.bounds_from_memory(leaders.tolist(), 0, 60.0)
         assert np.isnan(bounds).all() == np.isnan(recalled).all() == (seconds == 0)
 

@@ -128,6 +128,7 @@ int context_prepare(context *x)
     owned_memory *owned = &x->owned;
     x->best.replicas = own(owned, S, sizeof(int));
     x->view.costs = own(owned, S * P + 1, 8);
+    x->view.costed = own(owned, S, 1);
     x->view.near_order = own(owned, S, sizeof(int));
     p->rank = own(owned, S * P + 1, sizeof(int));
     p->step_scale = own(owned, P + 1, 8);

@@ -99,6 +99,7 @@ typedef struct {
     double *paid;              /* the same before the transfers, where there are some */
     double moved;              /* sum of the transfers, 0: none */
     int costed_leader;         /* leader whose costs are all there, -2: none */
+    unsigned char *costed;     /* sites whose costs are there */
     int *near_order;           /* sites by distance from the leader */
     double *ordered;           /* clients x sites: the costs in each client's order ... */
     int ordered_is_current;    /* ... 1: of this leader */
@@ -244,6 +245,7 @@ typedef struct tree_node {
     int *free_site;            /* sites that are still free */
     double **column;           /* their cost columns, BIG where the client has a nearer fixed replica */
     double *block;             /* memory of the columns */
+    const double *light;       /* by site: what the light clients add to rho, see lagrangean_bound.c; NULL: all are in the columns */
     int in_count;
     int *in_site;
     double *fixed_cost;        /* padded: cost at the nearest fixed replica, BIG if none */
@@ -279,15 +281,21 @@ typedef struct tree_node {
     double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
 } tree_node;
 
-/* The heaviest clients, and their costs at a dense node while the steps are on them alone. Written by context.c and
- * lagrangean_bound.c. */
+/* The heaviest clients, and their costs in a state; all others are light. Written by context.c and lagrangean_bound.c, `light` by
+ * leader_tree.c. */
 typedef struct {
     int count, padded, *client; /* 0: demand is not heavy enough at few clients */
-    int rests;                 /* 1: steps are to be on all clients, written by root_bounds.c */
-    const tree_node *node;     /* NULL: steps are on all clients */
-    double *block, **column;   /* sites x padded, made when they are first wanted; by free site */
+    double *near, *relay, *rtt; /* A, B, sites x padded: RTTs; made when they are first wanted */
+    int *rank;                 /* sites x padded */
+    double *block, **column;   /* sites x padded: costs, BIG where the client has a nearer fixed replica; by listed site */
+    int leader, in_count, *in; /* state of the block; leader -2: none yet */
+    int *fixed_rank;           /* padded: as in tree_node */
     double *u, *most, *scale;  /* padded: best multipliers so far, what they are at most, step_scale */
-    double *rest, served;      /* what the other clients add: to rho by free site, to the cost served */
+    double served;             /* what the light clients add to the cost served */
+    const tree_node *node;     /* node whose steps are under way, else NULL: then all multipliers are `u` */
+    int listed, *position;     /* free sites whose rho an evaluation follows; their positions ... */
+    double *listed_rho;        /* ... and rho */
+    double *light;             /* by site: `light` of the nodes on the stack */
 } heavy_clients;
 
 /* The tree on the stack: of one open part. Written by leader_tree.c; root_bounds.c uses

@@ -383,7 +383,7 @@ static int swap_obeys(context *x, int out, int in, int count)
     return obeys;
 }
 
-/* Best-improvement swaps from `replicas` (changed in place) under the current leader.
+/* Best-improvement swaps from `replicas` (changed in place) under the current leader, to sites whose costs are there.
  *
  * delta(in s, out r) = gain[s] + loss[r] + extra[s][r]: one pass over (site, client) prices the whole
  * neighbourhood (Resende and Werneck 2007, here with closest assignment, so gains may be negative). */
@@ -438,7 +438,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
         double best = -1e-12 * score, best_score = score;
         int best_in = -1, best_out = -1;
         for (int s = 0; s < sites; s++) {
-            int member = !p->may_hold[s];
+            int member = !p->may_hold[s] || !x->view.costed[s];
             for (int i = 0; i < count && !member; i++)
                 member = replicas[i] == s;
             if (member)

@@ -76,6 +76,8 @@ void costs_for_leader(context *x, int leader);
 void costs_of_tree(context *x, int leader);
 const double *paid_costs(const context *x);
 void costs_of_fixed_sites(context *x, int leader);
+const double *costs_at(context *x, int site);
+void complete_costs(context *x);
 void leader_without_costs(context *x, int leader);
 int order_costs(context *x);
 
@@ -94,6 +96,7 @@ void update_detours(context *x, tree_node *f);
 void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
 void node_fix_in(context *x, tree_node *f, int site);
 void node_drop_site(context *x, tree_node *f, int position, int adjust);
+void own_columns(context *x, tree_node *f);
 void cells_release(sparse_cells *m);
 int sparse_alloc(context *x, tree_node *f);
 void make_sparse(context *x, tree_node *f);
@@ -107,6 +110,9 @@ int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta);
 int must_pause(context *x);
 double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error);
 double improve_bound(context *x, tree_node *f, int iterations, double *error);
+int heavy_prepare(context *x);
+void set_light(context *x, tree_node *f);
+void find_some_costs(context *x, const tree_node *f, const int *set, int size);
 int fix_by_reduced_cost(context *x, tree_node *f, double base, double error);
 double bound_error(const context *x, const tree_node *f, double served, double least, int count);
 
@@ -179,7 +185,6 @@ double bound_from_memory(context *x, int leader, int *count);
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
 
 /* shared_bounds.c */
-int shared_bounds(context *x, int reference, double *u, const int *leader, int count, const double *wait, int *serving,
-                  double *bounds);
+int shared_bounds(context *x, int reference, double *u, const int *leader, int count, int *serving, double *bounds);
 
 #endif

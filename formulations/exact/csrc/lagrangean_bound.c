@@ -26,19 +26,155 @@ double bound_error(const context *x, const tree_node *f, double served, double l
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
 
+/* ---- Heavy and light clients.
+ *
+ * Where a few clients have nearly all of the demand, the multipliers of the others, the light ones, stay what they were when a
+ * leader's work began: what they add to rho is one number by site, `light`, and a pass over the heavy clients gives all the rest.
+ * It is a bound of all clients. Where a new replica cuts light multipliers, and where the client prefers a fixed replica to the
+ * site, the number is less than what they would add, so it stays valid. The columns of such a node are the costs themselves: see
+ * node_make_root. */
+
+/* Copy what a pass over the heavy clients reads; 0 where they are not apart, or without memory. */
+int heavy_prepare(context *x)
+{
+    const problem *p = &x->p;
+    heavy_clients *h = &x->heavy;
+    size_t width = (size_t)h->padded, sites = (size_t)p->sites;
+    if (!h->count || p->scenarios > 1 || p->cases.count || x->owned.failed)
+        return 0;
+    if (h->light)
+        return 1;
+    h->rtt = own(&x->owned, sites * width, sizeof(double));
+    h->block = own(&x->owned, sites * width, sizeof(double));
+    h->rank = own(&x->owned, (sites + 1) * width, sizeof(int));
+    h->u = own(&x->owned, 5 * width, sizeof(double));
+    h->column = own(&x->owned, sites, sizeof(double *));
+    h->position = own(&x->owned, sites, sizeof(int));
+    h->listed_rho = own(&x->owned, sites, sizeof(double));
+    h->in = own(&x->owned, sites, sizeof(int));
+    h->light = own(&x->owned, sites, sizeof(double));
+    if (x->owned.failed)
+        return 0;
+    h->most = h->u + width;
+    h->scale = h->most + width;
+    h->near = h->scale + width;
+    h->relay = h->near + width;
+    h->fixed_rank = h->rank + sites * width;
+    h->leader = -2;
+    for (int k = 0; k < h->count; k++) {
+        size_t c = (size_t)h->client[k];
+        h->scale[k] = p->step_scale[c];
+        h->near[k] = p->near_weight[c];
+        h->relay[k] = p->relay_weight[c];
+        for (size_t s = 0; s < sites; s++) {
+            h->rtt[s * width + (size_t)k] = p->rtt[s * (size_t)p->padded + c];
+            h->rank[s * width + (size_t)k] = p->rank[s * (size_t)p->padded + c];
+        }
+    }
+    return 1;
+}
+
+/* Keep what the light clients add to rho at f->u, for a node whose columns are the costs. */
+void set_light(context *x, tree_node *f)
+{
+    const problem *p = &x->p;
+    heavy_clients *h = &x->heavy;
+    size_t padded = (size_t)p->padded;
+    double *u = x->scratch.u;
+    memcpy(u, f->u, padded * sizeof(double));
+    for (int k = 0; k < h->count; k++) /* no cost is below 0 */
+        u[h->client[k]] = 0.0;
+    for (int i = 0; i < f->free_count; i++) {
+        int s = f->free_site[i];
+        double relay = x->view.leader < 0 ? 0.0 : relay_rtt(p, 0, s, x->view.leader);
+        h->light[s] = reduced_cost_from_rtts(p->rtt + (size_t)s * padded, p->near_weight, p->relay_weight, relay, u, p->padded);
+    }
+    f->light = h->light;
+    x->effort.work += 0.3 * (double)f->free_count * p->padded;
+}
+
+/* Write the costs of the heavy clients in the state of a node, unless they are there. */
+static void find_heavy_costs(context *x, const tree_node *f)
+{
+    heavy_clients *h = &x->heavy;
+    size_t width = (size_t)h->padded, bytes = (size_t)f->in_count * sizeof(int);
+    if (h->leader == x->view.leader && h->in_count == f->in_count && !memcmp(h->in, f->in_site, bytes))
+        return;
+    h->leader = x->view.leader;
+    h->in_count = f->in_count;
+    memcpy(h->in, f->in_site, bytes);
+    for (int k = 0; k < h->count; k++)
+        h->fixed_rank[k] = f->fixed_rank[h->client[k]];
+    for (int s = 0; s < x->p.sites; s++) {
+        const double *rtt = h->rtt + (size_t)s * width;
+        double *out = h->block + (size_t)s * width;
+        double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, s, h->leader);
+        for (size_t k = 0; k < width; k++)
+            out[k] = h->near[k] * rtt[k] + h->relay[k] * relay;
+        mask_column(out, h->rank + (size_t)s * width, h->fixed_rank, h->padded);
+    }
+    x->effort.work += 0.6 * x->p.sites * (double)width;
+}
+
+/* List free sites for the next evaluations: all, or those of least rho. Then rho of the others stays as it is, and what is found is
+ * no bound before an evaluation of all. */
+static void list_sites(context *x, const tree_node *f, int all)
+{
+    heavy_clients *h = &x->heavy;
+    int n = f->free_count, wanted = (int)(LISTED_SITES * n) + x->p.replicas_max;
+    h->listed = all ? n : smallest(x->inner.rho, n, wanted < n ? wanted : n, h->position);
+    for (int i = 0; i < h->listed; i++) {
+        if (all)
+            h->position[i] = i;
+        h->column[i] = h->block + (size_t)f->free_site[h->position[i]] * (size_t)h->padded;
+    }
+}
+
+/* Take the multipliers of the heavy clients from those of all, and what they go with in the state of a node. */
+static void gather_heavy(context *x, const tree_node *f, const double *u)
+{
+    heavy_clients *h = &x->heavy;
+    find_heavy_costs(x, f);
+    for (int k = 0; k < h->count; k++) {
+        h->u[k] = u[h->client[k]];
+        h->most[k] = f->fixed_cost[h->client[k]];
+    }
+    list_sites(x, f, 1);
+    h->served = served_cost(u, f->fixed_cost, x->p.padded) - served_cost(h->u, h->most, h->padded);
+    x->effort.work += 2.0 * x->p.padded + f->free_count;
+}
+
+/* Write rho of the listed sites at multipliers of the heavy clients. */
+static void find_listed_costs(context *x, const tree_node *f, const double *u)
+{
+    const heavy_clients *h = &x->heavy;
+    size_t row = (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * (size_t)x->p.sites;
+    reduced_costs(h->column, h->listed, u, h->padded, h->listed_rho);
+    for (int i = 0; i < h->listed; i++) {
+        int s = f->free_site[h->position[i]];
+        double price = x->p.price ? x->p.price[row + (size_t)s] : 0.0;
+        x->inner.rho[h->position[i]] = h->listed_rho[i] + f->light[s] + price;
+    }
+    x->effort.work += 0.3 * h->listed * h->padded;
+}
+
 /* Return L(u) for a node; its rounding error is at most *error. While the steps are on the heavy clients, `u` is theirs. */
 double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error)
 {
     const problem *p = &x->p;
-    const heavy_clients *h = x->heavy.node == f ? &x->heavy : NULL;
+    const heavy_clients *h = f->light ? &x->heavy : NULL;
     int padded = h ? h->padded : p->padded;
-    if (f->sparse)
+    if (h && h->node != f) {
+        gather_heavy(x, f, u);
+        u = h->u;
+    }
+    if (h)
+        find_listed_costs(x, f, u);
+    else if (f->sparse)
         sparse_reduced_costs(x, f, u);
     else
-        reduced_costs(h ? h->column : f->column, f->free_count, u, padded, x->inner.rho);
-    for (int i = 0; i < f->free_count && h; i++)
-        x->inner.rho[i] += h->rest[i];
-    if (p->price) {
+        reduced_costs(f->column, f->free_count, u, padded, x->inner.rho);
+    if (p->price && !h) {
         const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
         for (int i = 0; i < f->free_count; i++)
             x->inner.rho[i] += price[f->free_site[i]];
@@ -54,7 +190,7 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     x->evaluated.served = served - offset;
     double slack = closing_minimum(x, x->evaluated.served, f->constant);
     double least = inner_minimum(x, f, all_radii, all_radii ? slack : BIG, count);
-    x->effort.work += f->sparse ? 0.0 : (double)f->free_count * padded * 0.3;
+    x->effort.work += f->sparse || h ? 0.0 : (double)f->free_count * padded * 0.3;
     x->effort.work += padded * (*count + 6.0) + 200.0;
     x->effort.evaluations++;
     *error = 0.0;
@@ -64,50 +200,26 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     return f->constant + x->evaluated.served + least;
 }
 
-/* Let the steps at a dense node be on the heavy clients alone: they decide nearly all, and their costs are a small part of the
- * columns. 0: that does not pay. */
-static int begin_heavy(context *x, const tree_node *f, int iterations)
+/* The bound from which a node needs no more steps. */
+static double enough_of(const context *x, const tree_node *f)
 {
-    const problem *p = &x->p;
-    heavy_clients *h = &x->heavy;
-    size_t width = (size_t)h->padded, sites = (size_t)p->sites;
-    if (!h->count || h->rests || f->sparse || iterations < HEAVY_STEPS || x->owned.failed)
-        return 0;
-    if (!h->block) {
-        h->column = own(&x->owned, sites, sizeof(double *));
-        h->rest = own(&x->owned, sites, sizeof(double));
-        h->u = own(&x->owned, 3 * width, sizeof(double));
-        h->block = own(&x->owned, sites * width, sizeof(double));
-        if (x->owned.failed)
-            return 0;
-        h->most = h->u + width;
-        h->scale = h->most + width;
-    }
-    for (int k = 0; k < h->count; k++) {
-        h->u[k] = f->u[h->client[k]];
-        h->most[k] = f->fixed_cost[h->client[k]];
-        h->scale[k] = p->step_scale[h->client[k]];
-    }
-    for (int i = 0; i < f->free_count; i++) {
-        h->column[i] = h->block + (size_t)i * width;
-        for (int k = 0; k < h->count; k++)
-            h->column[i][k] = f->column[i][h->client[k]];
-    }
-    reduced_costs(f->column, f->free_count, f->u, p->padded, h->rest);
-    reduced_costs(h->column, f->free_count, h->u, h->padded, x->inner.rho);
-    for (int i = 0; i < f->free_count; i++)
-        h->rest[i] -= x->inner.rho[i];
-    h->served = served_cost(f->u, f->fixed_cost, p->padded) - served_cost(h->u, h->most, h->padded);
-    x->effort.work += (double)f->free_count * (0.3 * p->padded + h->padded);
-    h->node = f;
-    return 1;
+    return !f->root && x->tree.enough < x->best.cutoff ? x->tree.enough : x->best.cutoff;
 }
 
-static void end_heavy(context *x, tree_node *f)
+/* The costs at a free site, by position, of the clients whose multipliers take steps. */
+static const double *column_at(const context *x, const tree_node *f, int at)
 {
-    for (int k = 0; k < x->heavy.count; k++)
-        f->u[x->heavy.client[k]] = x->heavy.u[k];
-    x->heavy.node = NULL;
+    return f->light ? x->heavy.block + (size_t)f->free_site[at] * (size_t)x->heavy.padded : f->column[at];
+}
+
+/* Find the costs at the sites of a set, and at those of least rho. */
+void find_some_costs(context *x, const tree_node *f, const int *set, int size)
+{
+    for (int i = 0; i < size; i++)
+        costs_at(x, set[i]);
+    list_sites(x, f, 0);
+    for (int i = 0; i < x->heavy.listed; i++)
+        costs_at(x, f->free_site[x->heavy.position[i]]);
 }
 
 /* Subgradient steps from f->u; leaves the best multipliers there and returns their bound.
@@ -120,11 +232,11 @@ static void end_heavy(context *x, tree_node *f)
 static double take_steps(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
-    const heavy_clients *h = x->heavy.node == f ? &x->heavy : NULL;
+    const heavy_clients *h = f->light ? &x->heavy : NULL;
     int clients = h ? h->count : p->clients, padded = h ? h->padded : p->padded;
     size_t bytes = (size_t)padded * sizeof(double);
     double *kept = h ? h->u : f->u;
-    double enough = !f->root && x->tree.enough < x->best.cutoff ? x->tree.enough : x->best.cutoff;
+    double enough = enough_of(x, f);
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->scratch.u, *g = x->scratch.gradient;
     const double *most = h ? h->most : f->sparse ? f->max_multiplier : f->fixed_cost;
@@ -154,7 +266,7 @@ static double take_steps(context *x, tree_node *f, int iterations, double *error
             sparse_subtract_covered(x, f, x->inner.selected, count, u, g);
         else
             for (int i = 0; i < count; i++)
-                subtract_covered((h ? h->column : f->column)[x->inner.selected[i]], u, padded, g);
+                subtract_covered(column_at(x, f, x->inner.selected[i]), u, padded, g);
         double norm = scaled_gradient(u, most, h ? h->scale : p->step_scale, padded, g);
         if (norm == 0.0)
             break;
@@ -171,17 +283,34 @@ static double take_steps(context *x, tree_node *f, int iterations, double *error
     return best;
 }
 
-/* Steps from f->u, on large questions most of them on the heavy clients; the bound returned is always one of all clients. */
+/* Steps from f->u, where light clients are apart on the heavy ones; the bound returned is always one of all clients. */
 double improve_bound(context *x, tree_node *f, int iterations, double *error)
 {
+    heavy_clients *h = &x->heavy;
     if (f->outdated)
         update_cells(x, f);
-    if (begin_heavy(x, f, iterations)) {
-        take_steps(x, f, iterations, error);
-        end_heavy(x, f);
-        iterations = 1 + iterations / 10;
+    if (!f->light)
+        return take_steps(x, f, iterations, error);
+    gather_heavy(x, f, f->u);
+    h->node = f;
+    double enough = enough_of(x, f), best = -BIG, e;
+    for (int left = iterations, count; ; left -= LISTED_STEPS) {
+        double value = evaluate_bound(x, f, h->u, 0, &count, &e);
+        if (value - e > best) {
+            best = value - e;
+            *error = e;
+            x->evaluated.best_at = x->effort.evaluations;
+            for (int k = 0; k < h->count; k++)
+                f->u[h->client[k]] = h->u[k];
+        }
+        if (left <= 0 || best >= enough || value >= BIG || must_pause(x))
+            break;
+        list_sites(x, f, 0);
+        take_steps(x, f, left < LISTED_STEPS ? left : LISTED_STEPS, &e);
+        list_sites(x, f, 1);
     }
-    return take_steps(x, f, iterations, error);
+    h->node = NULL;
+    return best;
 }
 
 /* Write the least inner minimum with each free site, and without it, over all radii: the largest of the relaxations of

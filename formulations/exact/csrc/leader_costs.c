@@ -32,6 +32,7 @@ static void costs_of_site(context *x, int leader, int j)
     double relay = leader < 0 || j == leader || several ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
     const double *rtt = p->rtt + (size_t)j * p->padded;
     double *out = x->view.costs + (size_t)j * p->padded;
+    x->view.costed[j] = 1;
     for (int c = 0; c < p->padded; c++)
         out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
     for (int first = 0, end = 0; several && first < p->clients; first = end) {
@@ -110,9 +111,25 @@ void costs_of_fixed_sites(context *x, int leader)
     select_leader(x, leader);
     x->view.costed_leader = -2;
     x->view.moved = 0.0;
+    memset(x->view.costed, 0, (size_t)x->p.sites);
     for (int s = 0; s < x->p.sites; s++)
         if (s == leader || x->p.must_hold[s])
             costs_of_site(x, leader, s);
+}
+
+/* The costs at a site under the current leader, who may have been selected without them. */
+const double *costs_at(context *x, int site)
+{
+    if (!x->view.costed[site])
+        costs_of_site(x, x->view.leader, site);
+    return x->view.costs + (size_t)site * (size_t)x->p.padded;
+}
+
+/* The costs of all sites under a leader who may have been selected without them. */
+void complete_costs(context *x)
+{
+    if (x->view.costed_leader != x->view.leader)
+        costs_for_leader(x, x->view.leader);
 }
 
 /* Select a leader without any costs: for a configuration from outside. */
@@ -127,6 +144,7 @@ int order_costs(context *x)
 {
     const problem *p = &x->p;
     size_t sites = (size_t)p->sites, padded = (size_t)p->padded;
+    complete_costs(x);
     if (x->view.ordered_is_current)
         return 1;
     if (!x->view.ordered)

@@ -292,6 +292,12 @@ static void adopt_beta(context *x, tree_node *f, const beta_list *kept)
     node_rebuild_columns(x, f);
 }
 
+/* 1 where light clients are apart in the states with many free sites. */
+static int has_light(context *x, const leader_tree *t)
+{
+    return !t->tight && heavy_prepare(x);
+}
+
 /* Put the state of a part on the stack, with the beta of its root: as a sparse node where that pays, at once. */
 static void open_part_node(context *x, const open_part *part, const beta_list *beta)
 {
@@ -300,7 +306,10 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
     open_root_at(x, part->state, 1);
     if (x->control.out_of_memory)
         return;
-    if (!make_sparse_from_state(x, f, beta)) {
+    int light = has_light(x, tree_of(x, part->leader));
+    if (light && f->free_count <= LIGHT_SITES * x->p.sites)
+        own_columns(x, f);
+    else if (!light && !make_sparse_from_state(x, f, beta)) {
         open_root_at(x, part->state, 0);
         if (beta->start && !x->control.out_of_memory)
             adopt_beta(x, f, beta);
@@ -308,6 +317,8 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
     const double *most = f->sparse ? f->max_multiplier : f->fixed_cost; /* beta has raised what u may be */
     for (int c = 0; c < x->p.clients; c++)
         f->u[c] = u[c] < most[c] ? u[c] : most[c];
+    if (light && f->shared)
+        set_light(x, f);
     f->root = 0;
     f->bound = part->bound;
     f->tightened = x->tree.nodes;
@@ -330,7 +341,11 @@ static void take_part(context *x, int at)
     x->open.part[at].u = NULL;
     x->open.part[at].state = NULL;
     drop_part(x, at);
-    costs_of_tree(x, part.leader);
+    int light = has_light(x, t);
+    if (!light)
+        costs_of_tree(x, part.leader);
+    else if (x->view.leader != part.leader || x->view.costed_leader != part.leader || x->view.moved > 0.0)
+        costs_of_fixed_sites(x, part.leader);
     if (!t->begun)
         reset_pseudo_costs(x);
     if (x->proof.recording)
@@ -341,7 +356,9 @@ static void take_part(context *x, int at)
         double *u = x->scratch.u;
         for (int c = 0; c < x->p.clients; c++)
             u[c] = part.u[c];
-        open_root(x, u, 0);
+        open_root(x, u, light);
+        if (light && !x->control.out_of_memory)
+            set_light(x, f);
         f->bound = part.bound;
         f->tightened = x->tree.nodes;
     }
@@ -548,7 +565,7 @@ static double count_completions(int n, int lo, int hi)
 static void push_node(context *x, const tree_node *parent, int site)
 {
     tree_node *f = &x->tree.stack[x->tree.depth];
-    if (!node_alloc(x, f, parent->sparse ? 0 : parent->free_count) || (parent->sparse && !sparse_alloc(x, f))) {
+    if (!node_alloc(x, f, parent->sparse || parent->shared ? 0 : parent->free_count) || (parent->sparse && !sparse_alloc(x, f))) {
         x->control.out_of_memory = 1;
         return;
     }
@@ -587,6 +604,8 @@ static void put_root(context *x, const double *u, int shared, const unsigned cha
     x->tree.depth = 0;
     x->tree.closed = BIG;
     tree_node *f = &x->tree.stack[0];
+    if (!shared)
+        complete_costs(x);
     if (!node_alloc(x, f, shared ? 0 : x->p.sites)) {
         x->control.out_of_memory = 1;
         return;
@@ -618,7 +637,7 @@ double record_close(context *x, tree_node *f, double bound)
     int count;
     memset(x->scratch.u, 0, (size_t)x->p.padded * sizeof(double));
     memcpy(x->scratch.u, f->u, (size_t)x->p.clients * sizeof(double));
-    if (round_multipliers(x->scratch.u, x->p.clients)) {
+    if (!f->light && round_multipliers(x->scratch.u, x->p.clients)) {
         for (int c = 0; c < x->p.clients; c++) {
             double most = f->sparse ? f->max_multiplier[c] : f->fixed_cost[c];
             x->scratch.u[c] = x->scratch.u[c] < most ? x->scratch.u[c] : most;
@@ -670,6 +689,8 @@ static void visit_node(context *x)
         int few = completions <= FEW + ENUMERATE_PER_SITE * f->free_count;
         /* where a bound is cheaper than a score, first see which sites it leaves */
         if (completions <= FEW || (few && (round > 0 || !f->sparse))) {
+            if (f->light)
+                complete_costs(x);
             enumerate_leaf(x, f, lo, hi);
             if (x->proof.recording)
                 record_event(x, ENUMERATE, 0.0);
@@ -677,6 +698,8 @@ static void visit_node(context *x)
             x->tree.depth--;
             return;
         }
+        if (f->light && f->free_count <= LIGHT_SITES * p->sites)
+            own_columns(x, f);
         update_detours(x, f);
         value = improve_bound(x, f, iterations, &error);
         if (current_tree(x)->tight && value < x->best.cutoff && round == 0 && !x->control.paused &&
@@ -712,6 +735,8 @@ static void visit_node(context *x)
                 set[size++] = f->free_site[x->inner.selected[i]];
             int *copy = x->inner.selected + 3 * p->sites;
             memcpy(copy, set, (size_t)size * sizeof(int));
+            if (f->light)
+                find_some_costs(x, f, set, size);
             swap_descent(x, copy, size, ROOT_SWAPS);
             if (value >= x->best.cutoff) {
                 close_node(x, value);
@@ -736,7 +761,7 @@ static void visit_node(context *x)
     }
     if (f->root)
         keep_root(x, f);
-    if (f->is_new)
+    if (f->is_new && (!has_light(x, current_tree(x)) || current_tree(x)->nodes >= SPARSE_NODES))
         make_sparse(x, f);
     int i = choose_branching_site(x, f, value), site = f->free_site[i];
     node_drop_site(x, f, i, 1);

@@ -142,8 +142,8 @@ int bounds_from_memory(context *x, const int *leader, int count, int swaps, doub
 /* ---- Evaluate the bound once for each of many leaders, without their cost matrices. ---- */
 
 /* Put the root of a leader (not -1) in memory, all but its reduced costs, and its multipliers `u` (clients), cut
- * to what they are at most, in `padded` too. */
-static void store_quick_root(context *x, int leader, double *u, double *padded)
+ * to what they are at most, in `padded` too. With `light`, rho is to be that of the light clients alone. */
+static void store_quick_root(context *x, int leader, double *u, double *padded, int light)
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, row = (size_t)leader;
@@ -156,7 +156,10 @@ static void store_quick_root(context *x, int leader, double *u, double *padded)
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
     store_root(x, served_cost(f->u, f->fixed_cost, p->padded));
     for (int s = 0; s < p->sites; s++)
-        x->memory.rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
+        x->memory.rho[row * S + (size_t)s] = p->price && !light ? p->price[row * S + (size_t)s] : 0.0;
+    for (int k = 0; k < x->heavy.count && light; k++) /* no cost is below 0 */
+        padded[x->heavy.client[k]] = 0.0;
+    x->memory.stored[row] = !light;
     x->effort.work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
     x->effort.evaluations++;
     x->tree.depth = 0;
@@ -189,7 +192,7 @@ static double reduced_cost_by_scenario(const problem *p, int leader, int site, c
 
 /* Bound up to LEADERS_PER_PASS leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
  * at most.  The RTTs are read once for all of them: they do not fit into any cache, and the work on
- * them for one leader is short. */
+ * them for one leader is short. `bounds` NULL: only what the light clients add to rho is put in memory. */
 static void quick_bound_block(context *x, const int *leader, int count, double *u, double *bounds)
 {
     const problem *p = &x->p;
@@ -200,7 +203,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
         return;
     }
     for (int i = 0; i < count && !x->control.out_of_memory; i++)
-        store_quick_root(x, leader[i], u + (size_t)i * (size_t)p->clients, x->scratch.block_u + (size_t)i * width);
+        store_quick_root(x, leader[i], u + (size_t)i * (size_t)p->clients, x->scratch.block_u + (size_t)i * width, !bounds);
     for (size_t first = 0; first < width && !x->control.out_of_memory; first += BLOCK_CLIENTS) {
         int cells = (int)(width - first < BLOCK_CLIENTS ? width - first : BLOCK_CLIENTS);
         for (size_t s = 0; s < S; s++)
@@ -213,7 +216,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
                                                  p->relay_weight + first, p->site_rtt[s * S + (size_t)leader[i]],
                                                  x->scratch.block_u + (size_t)i * width + first, cells);
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && bounds; i++)
         bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i], &selected);
 }
 
@@ -267,18 +270,23 @@ int quick_bounds(context *x, const int *leader, int count, double *u, double wor
 
 /* Descend to a good set for a leader, then bound the leader without branching.  `u` (clients) is read
  * when `warm`, and replaced by the best multipliers found; swaps = 0: no descent, 1: only adapt the
- * incumbent. */
-static double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps)
+ * incumbent. With `light`, rho of the light clients at `u` is in memory. */
+static double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps, int light)
 {
     double bound = 0.0, error;
     int shared = 1;
     for (int s = 0; s < x->p.sites; s++)
         shared &= leader < 0 || s == leader || !x->p.must_hold[s];
-    costs_for_leader(x, leader);
-    open_root(x, warm ? u : NULL, shared);
+    if (light)
+        costs_of_fixed_sites(x, leader);
+    else
+        costs_for_leader(x, leader);
+    open_root(x, warm ? u : NULL, shared || light);
     if (x->control.out_of_memory)
         return bound;
     tree_node *f = &x->tree.stack[0];
+    if (light)
+        f->light = x->memory.rho + memory_row(x, leader) * (size_t)x->p.sites;
     int *set = x->scratch.sites + x->p.sites, count = 0;
     if (swaps > 1 || (swaps > 0 && !warm)) { /* without swaps the set is for the multipliers alone */
         count = start_set(x, set);
@@ -287,7 +295,16 @@ static double bound_root(context *x, int leader, double *u, int warm, int iterat
     }
     if (!warm && count)
         start_multipliers(x, f, set, count);
-    bound = improve_bound(x, f, iterations, &error);
+    bound = -BIG;
+    if (!light && f->shared && iterations >= HEAVY_STEPS && heavy_prepare(x)) {
+        set_light(x, f);
+        bound = improve_bound(x, f, iterations, &error);
+        iterations = 1 + iterations / 4; /* on all clients: other leaders may share these multipliers */
+        if (bound < x->best.cutoff)
+            f->light = NULL;
+    }
+    if (bound < x->best.cutoff)
+        bound = improve_bound(x, f, iterations, &error);
     if (bound >= x->best.cutoff && x->proof.recording) {
         bound = record_close(x, f, bound);
         x->evaluated.best_at = -1;
@@ -338,24 +355,33 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends)
 {
-    int done = 0, best = -1;
+    int done = 0, best = -1, lit = 0; /* lit: the leaders before it have rho of the light clients in memory */
     size_t clients = (size_t)x->p.clients;
     double enough = x->effort.work + work;
-    x->heavy.rests = count == 1 || full >= count; /* other leaders are to share these multipliers */
-    while (done < count && !x->control.out_of_memory && (done == 0 || (x->effort.work < enough && !must_pause(x)))) {
+    while (done < count && !x->control.out_of_memory &&
+           (done == 0 || done < lit || (x->effort.work < enough && !must_pause(x)))) {
         int thorough = done < full || x->best.score >= BIG;
         double *own = u + (size_t)done * clients;
         unsigned char start = warm[done];
-        if (thorough || best < 0 || x->best.count == 0 ||
-            !closed_by_adapted(x, leader[done], u + (size_t)best * clients, leader[best], own, &start,
-                            &bounds[done]))
-            bounds[done] = bound_root(x, leader[done], own, start, iterations, thorough ? swaps : 1);
+        const double *from = best < 0 ? own : u + (size_t)best * clients;
+        int other = best < 0 ? leader[done] : leader[best], warmed = start || best >= 0;
+        if (done >= lit && !thorough && warmed && count > 1 && x->best.count > 0 && heavy_prepare(x)) {
+            lit = done + (count - done < LEADERS_PER_PASS ? count - done : LEADERS_PER_PASS);
+            for (int i = done; i < lit; i++)
+                if (!warm[i])
+                    adapt_multipliers(x, from, other, leader[i], u + (size_t)i * clients);
+            quick_bound_block(x, leader + done, lit - done, own, NULL);
+        }
+        if (done < lit)
+            bounds[done] = bound_root(x, leader[done], own, 1, iterations, 0, 1);
+        else if (thorough || best < 0 || x->best.count == 0 ||
+                   !closed_by_adapted(x, leader[done], from, other, own, &start, &bounds[done]))
+            bounds[done] = bound_root(x, leader[done], own, start, iterations, thorough ? swaps : 1, 0);
         if (best < 0 || bounds[done] < bounds[best])
             best = done;
         ends[done] = (long long)x->proof.events.length;
         done++;
     }
-    x->heavy.rests = 0;
     return done;
 }
 

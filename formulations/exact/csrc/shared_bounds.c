@@ -15,7 +15,6 @@
 #define MOST_INTERVALS 256 /* intervals of t */
 #define MOST_CUT 64        /* clients of a leader whose multipliers are cut in the pass over all leaders ... */
 #define CUT_SHARE 0.98     /* ... fewer, where they have this share of all that is cut */
-#define CUT_NEAR 0.98      /* share of the cutoff from which the multipliers of all clients are cut */
 
 /* Clients whose multipliers are more than they cost at the leader, and none to the end of a block of PAD. */
 typedef struct {
@@ -41,12 +40,8 @@ typedef struct {
     const double *given;       /* clients: u */
     double *cut;               /* padded: u of a leader */
     int *group;                /* clients: place of the serving site */
-    unsigned char *evaluated;  /* sites */
 } shared_work;
 
-#define SITES_AT_ONCE 32  /* sites that are evaluated before the next inner minimum */
-#define MOST_LOOKS 4       /* times that a leader is looked at whom the multipliers cannot close ... */
-#define SHARED_NEAR 1e-3   /* ... or fewer, where his bound comes so near to what they can reach */
 #define ROWS 8             /* sites whose rho is written to the rows of the leaders at once */
 
 static void *part_of(char **at, size_t bytes)
@@ -59,13 +54,12 @@ static void *part_of(char **at, size_t bytes)
 /* Lay out the memory from `at`; the sum of all parts when `at` is NULL. */
 static size_t lay_out(shared_work *w, char *at, const problem *p, size_t groups, size_t listed)
 {
-    size_t clients = (size_t)p->clients, sites = (size_t)p->sites, padded = (size_t)p->padded;
+    size_t clients = (size_t)p->clients, padded = (size_t)p->padded;
     char *begin = at;
     w->site = part_of(&at, groups * sizeof(int));
     w->start = part_of(&at, (groups + 1) * sizeof(int));
     w->client = part_of(&at, clients * sizeof(int));
     w->group = part_of(&at, clients * sizeof(int));
-    w->evaluated = part_of(&at, sites);
     w->cut = part_of(&at, padded * 8);
     w->near = part_of(&at, clients * 8);
     w->relay = part_of(&at, clients * 8);
@@ -266,99 +260,10 @@ static void add_cuts(const problem *p, const shared_work *w, double *rho)
     }
 }
 
-/* The sum of rho of the cheapest sites beside the leader, `low` to `high` of them; BIG: there are too few. */
-static double cheapest_sites(context *x, const double *rho, int leader, int low, int high)
-{
-    const problem *p = &x->p;
-    double *key = x->inner.rho, sum = 0.0;
-    int n = 0, *chosen = x->scratch.pick;
-    for (int s = 0; s < p->sites; s++)
-        if (p->may_hold[s] && s != leader)
-            key[n++] = rho[s];
-    int found = smallest(key, n, high < n ? high : n, chosen);
-    for (int i = 0; i < found && (i < low || key[chosen[i]] < 0.0); i++)
-        sum += key[chosen[i]];
-    return found < low ? BIG : sum;
-}
-
-/* Replace rho of a site by its value at the multipliers that are cut. */
-static void evaluate_site(context *x, shared_work *w, int leader, int site)
-{
-    const problem *p = &x->p;
-    size_t S = (size_t)p->sites, at = (size_t)leader * S + (size_t)site;
-    x->memory.rho[at] = reduced_cost_from_rtts(p->rtt + (size_t)site * (size_t)p->padded, p->near_weight, p->relay_weight,
-                                               relay_to(p, site, leader), w->cut, p->padded);
-    if (p->price)
-        x->memory.rho[at] += p->price[at];
-    w->evaluated[site] = 1;
-    x->effort.work += 0.3 * p->padded;
-}
-
-/* The bound of a leader whose rho in memory are lower bounds, with all multipliers cut where that may close it. What the inner
- * minimum selects is evaluated until it selects nothing else: the others lower no bound. */
-static double bound_at_cut(context *x, shared_work *w, int k, int leader)
-{
-    const problem *p = &x->p;
-    int count, open, looks = 0, next[SITES_AT_ONCE];
-    double first = bound_from_memory(x, leader, &count);
-    if (first < CUT_NEAR * x->best.cutoff)
-        return first;
-    cut_multipliers(p, w, k, leader, x->scratch.u);
-    memset(w->evaluated, 0, (size_t)p->sites);
-    for (;;) {
-        double bound = bound_from_memory(x, leader, &count), *key = x->inner.rho;
-        const tree_node *f = &x->tree.stack[0];
-        open = 0;
-        if (bound >= x->best.cutoff)
-            return bound;
-        for (int i = 0; i < count; i++)
-            open += !w->evaluated[f->free_site[x->inner.selected[i]]];
-        if (!open)
-            return bound;
-        for (int i = 0; i < count; i++)
-            if (!w->evaluated[f->free_site[x->inner.selected[i]]])
-                evaluate_site(x, w, leader, f->free_site[x->inner.selected[i]]);
-        for (int i = 0; i < f->free_count; i++) /* the next cheapest in the same go */
-            if (w->evaluated[f->free_site[i]])
-                key[i] = BIG;
-        int found = smallest(key, f->free_count, SITES_AT_ONCE, next);
-        for (int i = 0; i < found && key[next[i]] < 0.0; i++)
-            evaluate_site(x, w, leader, f->free_site[next[i]]);
-        for (int i = 0; i < f->free_count; i++) { /* what is left may be dear: no bound is above the least without it */
-            size_t at = (size_t)leader * (size_t)p->sites + (size_t)f->free_site[i];
-            key[i] = w->evaluated[f->free_site[i]] ? x->memory.rho[at] : p->price ? p->price[at] : 0.0;
-        }
-        double most = f->constant + x->memory.served[leader] + inner_minimum(x, x->tree.stack, 0, BIG, &count);
-        if (most < x->best.cutoff && (++looks >= MOST_LOOKS || bound >= most * (1.0 - SHARED_NEAR)))
-            return bound;
-    }
-}
-
-/* Bound a leader whose rho is in memory: by the least wait of any votes and the cheapest sites, or better where that is not
- * enough. */
-static double bound_of_leader(context *x, shared_work *w, int k, int leader, double wait)
-{
-    const problem *p = &x->p;
-    size_t S = (size_t)p->sites;
-    double *rho = x->memory.rho + (size_t)leader * S, served = x->memory.served[leader];
-    double price = p->price ? p->price[(size_t)leader * S + (size_t)leader] : 0.0;
-    int low = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - 1, high = p->replicas_max - 1;
-    double least = cheapest_sites(x, rho, leader, low, high);
-    x->memory.stored[leader] = 1;
-    x->effort.evaluations++;
-    if (least >= BIG)
-        return BIG;
-    double magnitude = p->direct[leader] + served + price + wait + fabs(least);
-    double bound = p->direct[leader] + served + price + least + wait;
-    bound -= 4.0 * UNIT_ROUNDOFF * (p->clients + p->sites + 24.0) * magnitude;
-    return bound >= x->best.cutoff ? bound : bound_at_cut(x, w, k, leader);
-}
-
 /* Bound leaders, none of them -1, by the multipliers `u` (clients) of another one, `reference`: u is cut to what they are at
- * most, and the site that serves each client is written to `serving` (clients).  `wait` is the least that each leader waits.
+ * most, and the site that serves each client is written to `serving` (clients).
  * Returns how many are bounded: all, or 0 when the limit of the call is reached. RTTs are those of one scenario. */
-int shared_bounds(context *x, int reference, double *u, const int *leader, int count, const double *wait, int *serving,
-                  double *bounds)
+int shared_bounds(context *x, int reference, double *u, const int *leader, int count, int *serving, double *bounds)
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites;
@@ -412,8 +317,11 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
         x->effort.work += (double)rows * (3.0 * p->clients + 6.0 * w.groups * count);
     }
     int done = x->control.paused ? 0 : count;
-    for (int k = 0; k < done; k++)
-        bounds[k] = bound_of_leader(x, &w, k, leader[k], wait[k]);
+    for (int k = 0; k < done; k++) {
+        x->memory.stored[leader[k]] = 1;
+        x->effort.evaluations++;
+        bounds[k] = bound_from_memory(x, leader[k], &chosen);
+    }
     free(memory);
     return done;
 }

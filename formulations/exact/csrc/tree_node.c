@@ -100,7 +100,7 @@ void update_detours(context *x, tree_node *f)
 {
     const problem *p = &x->p;
     double *by_site = x->scratch.by_site;
-    if (!p->relays || x->limits.large || x->view.leader < 0 || f->beta || f->has_beta || current_tree(x)->tight ||
+    if (!p->relays || x->limits.large || x->view.leader < 0 || f->light || f->beta || f->has_beta || current_tree(x)->tight ||
         !order_costs(x) || !detours_alloc(x, f)) {
         f->has_detours = 0;
         return;
@@ -527,7 +527,7 @@ void node_fix_in(context *x, tree_node *f, int site)
 {
     const problem *p = &x->p;
     const int *rank = p->rank + (size_t)site * p->padded;
-    const double *cost = x->view.costs + (size_t)site * p->padded;
+    const double *cost = costs_at(x, site);
     for (int i = 0; i < f->free_count; i++)
         if (f->free_site[i] == site) {
             node_drop_site(x, f, i, 0);
@@ -556,12 +556,28 @@ void node_fix_in(context *x, tree_node *f, int site)
             f->u[c] = f->fixed_cost[c];
 }
 
+/* Give a node whose columns are the costs its own, masked ones, with all clients in them. */
+void own_columns(context *x, tree_node *f)
+{
+    size_t padded = (size_t)x->p.padded;
+    if (!node_alloc(x, f, f->free_count)) /* then they stay apart */
+        return;
+    for (int i = 0; i < f->free_count; i++) {
+        double *column = f->block + (size_t)i * padded;
+        memcpy(column, costs_at(x, f->free_site[i]), padded * sizeof(double));
+        mask_column(column, x->p.rank + (size_t)f->free_site[i] * padded, f->fixed_rank, x->p.padded);
+        f->column[i] = column;
+    }
+    f->shared = 0;
+    f->light = NULL;
+    x->effort.work += (double)f->free_count * x->p.padded;
+}
+
 /* Make the root: the node of everything under one leader.
  *
- * `shared`: its columns are the costs themselves, neither copied nor masked, so it must not be branched
- * on. Where the leader alone is certain a mask changes nothing: u never passes the leader's own cost, and
- * a site that a client ranks after the leader costs it no less. With more certain sites it leaves out
- * what is <= 0, so the bound is valid, but weaker.
+ * `shared`: its columns are the costs themselves, neither copied nor masked. Where the leader alone is certain a mask changes
+ * nothing: u never passes the leader's own cost, and a site that a client ranks after the leader costs it no less. With more
+ * certain sites it leaves out what is <= 0, so the bound is valid, but weaker.
  *
  * With a `state` (FREE, IN, OUT by site) the node is that of this state below the root instead. */
 void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state)
@@ -572,6 +588,7 @@ void node_make_root(context *x, tree_node *f, int leader, int shared, const unsi
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->bound = 0.0;
     f->beta = NULL;
+    f->light = NULL;
     f->is_new = f->root = 1;
     f->shared = shared;
     f->sparse = f->outdated = f->has_beta = f->own_record = 0;
@@ -609,7 +626,11 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     memcpy(child->state, parent->state, sites);
     memcpy(child->free_site, parent->free_site, sites * sizeof(int));
     memcpy(child->in_site, parent->in_site, sites * sizeof(int));
-    for (int i = 0; i < parent->free_count && !parent->sparse; i++) {
+    child->light = parent->light;
+    child->shared = parent->shared;
+    for (int i = 0; i < parent->free_count && parent->shared; i++)
+        child->column[i] = parent->column[i];
+    for (int i = 0; i < parent->free_count && !parent->sparse && !parent->shared; i++) {
         child->column[i] = child->block + (size_t)i * padded;
         memcpy(child->column[i], parent->column[i], padded * sizeof(double));
     }
@@ -632,7 +653,7 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     child->bound = parent->bound;
     child->constant = parent->constant;
     child->is_new = 1;
-    child->root = child->shared = 0;
+    child->root = 0;
     node_fix_in(x, child, site);
     if (parent->sparse)
         derive_cells(x, child, parent);

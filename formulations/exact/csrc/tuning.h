@@ -15,8 +15,11 @@
 #define PLAIN_STEP 0.9            /* the same below a root */
 #define HEAVY_FROM 5e5            /* sites x clients, 1,000 and 1,740 sites of exact.scale, from which the heaviest clients ... */
 #define HEAVY_SHARE 0.98          /* ... who have this share of the demand get steps of their own ... */
-#define HEAVY_MOST 0.6            /* ... where they are no more than this share of all ... */
-#define HEAVY_STEPS 7             /* ... and there are so many steps; 1/10 as many on all clients follow */
+#define HEAVY_MOST 0.6            /* ... where they are no more than this share of all */
+#define HEAVY_STEPS 10            /* steps from which a root begins with those on the heavy clients; 1/4 as many on all follow */
+#define LIGHT_SITES 0.05          /* share of the sites that are free down to which the other clients are apart in a tree */
+#define LISTED_SITES 0.12         /* share of the free sites, those of least rho, that steps on heavy clients follow ... */
+#define LISTED_STEPS 20           /* ... between two evaluations of all sites */
 #define WORK_BETWEEN_PAUSES 1e7   /* work between two checks of the clock and Ctrl-C: about 10 ms */
 
 /* Subgradient steps on (u, beta) (closest_assignment.c): mixes with strong reads, 100 x 200 and 200 x 400. */
@@ -102,6 +105,7 @@
 /* Sparse nodes (tree_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */
+#define SPARSE_NODES 200          /* nodes from which a tree with light clients apart has sparse nodes */
 
 /* Threshold search (scenarios/threshold_tree.c, threshold_bound.c): losses and percentiles. */
 #define THRESHOLD_FIRST_STEPS 120       /* steps on the multipliers at a root */

@@ -130,20 +130,19 @@ static PyObject *py_quick_bounds(PyObject *self, PyObject *args)
 }
 
 static const char shared_bounds_doc[] =
-    "shared_bounds(context, leaders, waits, bounds, reference, u, serving, seconds) -> done\n\n"
-    "Bound leaders (int32, none -1) by the multipliers u (clients) of another one, `reference` (int32, one); waits\n"
-    "(float64) are the least of each. u, serving (int32, clients) and bounds (float64) are overwritten.";
+    "shared_bounds(context, leaders, bounds, reference, u, serving, seconds) -> done\n\n"
+    "Bound leaders (int32, none -1) by the multipliers u (clients) of another one, `reference` (int32, one).\n"
+    "u, serving (int32, clients) and bounds (float64) are overwritten.";
 
 static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
 {
     context *x;
     double seconds;
-    enum { LEADER, WAIT, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
-    column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [WAIT] = {.row = 8}, [BOUND] = {.row = 8, .write = 1},
-                     [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
+    enum { LEADER, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
+    column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}, [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "O&OOOOOOd", to_context, &x, &c[LEADER].source, &c[WAIT].source, &c[BOUND].source,
-                          &c[REFERENCE].source, &c[U].source, &c[SERVING].source, &seconds))
+    if (!PyArg_ParseTuple(args, "O&OOOOOd", to_context, &x, &c[LEADER].source, &c[BOUND].source, &c[REFERENCE].source,
+                          &c[U].source, &c[SERVING].source, &seconds))
         return NULL;
     int count = take_call(x, c, COLUMNS, NULL, 0);
     if (count < 0)
@@ -158,7 +157,7 @@ static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
     }
     begin_call(x, seconds);
     done = shared_bounds(x, *(const int *)c[REFERENCE].view.buf, c[U].view.buf, c[LEADER].view.buf, count,
-                         c[WAIT].view.buf, c[SERVING].view.buf, c[BOUND].view.buf);
+                         c[SERVING].view.buf, c[BOUND].view.buf);
     return finish_call(x, c, ALL, done);
 }
 
