@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 74187,
-    "formulations": 34478,
+    "formulations": 34616,
     "heuristics": 5791,
     "benchmarks": 12910,
     "tests": 50153,
@@ -35,7 +35,7 @@ ROOMS = {
     "benchmarks/overtime": 1069,
     "formulations/cpsat": 0,
     "formulations/enumeration": 774,
-    "formulations/exact": 19439,
+    "formulations/exact": 19577,
     "formulations/fleet": 1910,
     "formulations/milp": 2573,
     "formulations/online": 1697,
