@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -209,13 +209,8 @@ def _contradictions(entries: Sequence[MethodRun]) -> tuple[MethodRun, ...]:
         bound = -math.inf if entry.plan is None else entry.plan.bound
         if bound > value + OPTIMALITY_TOLERANCE * abs(value):
             said = "there is no plan" if math.isinf(bound) else f"nothing is below {bound:.12g}"
-            entry = MethodRun(
-                entry.method,
-                entry.plan,
-                entry.status,
-                f"WRONG: it says {said}, but {best.method!r} found {value:.12g}",
-                entry.seconds,
-            )
+            said = f"WRONG: it says {said}, but {best.method!r} found {value:.12g}"
+            entry = replace(entry, reason=said)
         checked.append(entry)
     return tuple(checked)
 

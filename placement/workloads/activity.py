@@ -168,27 +168,10 @@ def _split(clients: Clients, inside: BoolArray, share: float) -> FloatArray:
     return weights
 
 
-FRIDAY_SATURDAY = frozenset(
-    {
-        "AF",
-        "BD",
-        "BH",
-        "DZ",
-        "EG",
-        "IL",
-        "IQ",
-        "IR",
-        "JO",
-        "KW",
-        "LY",
-        "OM",
-        "QA",
-        "SA",
-        "SD",
-        "SY",
-        "YE",
-    }
-)
+FRIDAY_SATURDAY = frozenset({
+    "AF", "BD", "BH", "DZ", "EG", "IL", "IQ", "IR", "JO", "KW", "LY", "OM", "QA",
+    "SA", "SD", "SY", "YE",
+})  # fmt: skip
 """Countries taken to rest on Friday and Saturday (2025; in AF and IR, Friday is the fixed day); the
 others rest on Saturday and Sunday."""
 
