@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 74187,
+    "placement": 74158,
     "formulations": 34616,
     "heuristics": 5791,
     "benchmarks": 12910,
@@ -46,7 +46,7 @@ ROOMS = {
     "heuristics/local_search": 1188,
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
-    "placement/analysis": 2090,
+    "placement/analysis": 2085,
     "placement/cli": 5431,
     "placement/contingency": 238,
     "placement/databases": 6806,
@@ -63,12 +63,12 @@ ROOMS = {
     "placement/overtime": 6281,
     "placement/proof": 6409,
     "placement/quorumstore": 2121,
-    "placement/report": 3019,
+    "placement/report": 3012,
     "placement/support": 936,
     "placement/tail": 1849,
     "placement/testing": 988,
     "placement/text": 799,
-    "placement/workloads": 1491,
+    "placement/workloads": 1474,
     "tests/analysis": 1563,
     "tests/benchmarks": 1835,
     "tests/cli": 2052,
