@@ -263,15 +263,15 @@ class ThresholdDriver(ABC):
         core = ReducedProblem(self.problem.demand, self.problem.rules, None)
         if not isinstance(known, WarmStart) or not np.array_equal(self.clients, known.clients):
             return None
-        return (open_kernel(core), known.multipliers) if core.leader_matters else None
+        # the checker of this bound knows the wait of one RTT matrix alone
+        fits = core.leader_matters and self.problem.demand.scenarios == 1
+        return (open_kernel(core), known.multipliers) if fits else None
 
     def mean_reaches(self, leader: int, needed: float) -> bool:
         """Return whether no mean under a leader is below this, ms·operations; note the proof."""
-        if not 0 < needed < math.inf or self._means is None:
+        if not 0 < needed < math.inf or self._means is None or leader not in self._means[1]:
             return False
         kernel, known = self._means
-        if leader not in known:
-            return False
         kernel.propose(Incumbent(needed * (1 + _ABOVE_NEEDED), -2, ()))
         u = known[leader].copy()
         bound = kernel.bound_root(leader, u, tuning.SCAN_STEPS, 0, True, self.seconds_left)

@@ -169,7 +169,7 @@ def believing(plan, certificate, bound=None):
 KINDS_OF_QUESTIONS = {  # questions of each goal in an ordinary run, and how they are drawn
     "clients of many rows": (1, {"crowd": 8}),
     "clients that move": (1, {"clients_move": True}),
-    "RTTs that vary": (1, {"intervals": 2}),
+    "RTTs that vary": (1, {"intervals": 3}),
     "rules beyond nested caps": (4, {"rules": True}),
     "plain": (4, {}),
 }
