@@ -514,7 +514,7 @@ def test_the_command(
     assert main([*ask, *named, "--plot", "p.svg"]) == 0
     out = capsys.readouterr().out
     assert "elsewhere: mean ms on the replicas that are best under raft" in out
-    assert (tmp_path / "p.svg").read_text().count("epaxos:slow=0.1,multi=2") == 1
+    assert (tmp_path / "p.svg").read_text().count(">epaxos:slow=0.1,multi=2<") == 2  # and title
     assert main([*ask, *named, "--same-sites", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["same_sites"] is True
