@@ -40,7 +40,7 @@ class ObjectiveTerms:
     scenario: IntArray  #: scenario of every row, shape (rows,)
     site_rtt: FloatArray  #: d(r, s) in ms, shape (scenarios, sites, sites)
     votes: FloatArray  #: D per scenario, shape (scenarios,)
-    direct: FloatArray  #: σ_c G[c]·d(c, ℓ) over all scenarios for every ℓ, shape (sites,)
+    direct: FloatArray  #: Σ_c G[c]·d(c, ℓ) over all scenarios for every ℓ, shape (sites,)
     #: cost_weight times the price of a replica at s under leader ℓ, shape (sites, sites) as [ℓ, s];
     #: zero without a price in the objective
     money: FloatArray

@@ -51,7 +51,7 @@ class SetEvaluator:
     #: per scenario, the slice of its clients and their B; none when nothing is relayed
     relay: tuple[tuple[slice, FloatArray], ...]
     site_rtt: FloatArray  #: d(r, s), shape (scenarios, sites, sites)
-    #: σ_c G[c]·d(c, ℓ) per leader, infinite if the site cannot lead; shape (sites,)
+    #: Σ_c G[c]·d(c, ℓ) per leader, infinite if the site cannot lead; shape (sites,)
     alone: FloatArray
     quorum: FloatArray  #: D, shape (scenarios,)
     votes: int  #: m, the votes a commit waits for

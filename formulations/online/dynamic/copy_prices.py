@@ -126,7 +126,7 @@ class Dual:
     """Prices with the bound that follows from the prices."""
 
     prices: FloatArray  #: μ, shape (sites,)
-    bound: float  #: l(μ), rounded down
+    bound: float  #: L(μ), rounded down
     evaluations: int  #: number of L(μ) computed; the limit when it was reached, or at Ctrl-C
     table: SubsetTable  #: subsets of the objects that may get a copy at these prices
     idle_cost: float  #: cost of all other objects, without copies

@@ -260,7 +260,7 @@ class WaitCases:
 
     start: IntArray  #: first case of each leader, shape (leaders + 1,)
     radii: FloatArray  #: t_j, ms, shape (cases, waits)
-    price: FloatArray  #: σ_j D_j · t_j, ascending for each leader, shape (cases,)
+    price: FloatArray  #: Σ_j D_j · t_j, ascending for each leader, shape (cases,)
     #: bits of the blocks that hold a site, and FORBIDDEN, shape (cases, sites)
     member: npt.NDArray[np.uint8]
     count: IntArray  #: number of blocks of each case, shape (cases,)

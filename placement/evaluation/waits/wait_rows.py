@@ -48,7 +48,7 @@ class RoleRow:
 class LeaderWait:
     """Possible lengths of one wait of a leader in one scenario, and the roles that each needs."""
 
-    rounds: float  #: d_j, how often the demand waits
+    rounds: float  #: D_j, how often the demand waits
     #: possible durations in ms, ascending; empty: the wait never ends under this leader
     radii: tuple[float, ...]
     #: for each radius the inequalities that end the wait within it
