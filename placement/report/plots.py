@@ -35,8 +35,6 @@ _WIDTH, _EDGE = 760.0, 16.0
 _FONTS = "DejaVu Sans, Noto Sans, Liberation Sans, Arial, sans-serif"
 """vl-convert brings Liberation Sans. Letters that it lacks are taken from any installed font."""
 
-_GROUNDS = ".ground { fill: var(--ground); } .sea { fill: var(--sea); }"
-
 
 @dataclass(frozen=True)
 class Picture:
@@ -112,7 +110,7 @@ def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:
 def save_figure(
     figure: Picture, path: str | os.PathLike[str], *, force: bool = False, dpi: int = 150
 ) -> Path:
-    """Write a picture whole or not at all, as its file name says; the bytes are reproducible.
+    """Write a picture whole or not at all, as its file name says; PNG and SVG are reproducible.
 
     `dpi` is that of a PNG: at 100 a pixel of the page is one of the picture.
     """
@@ -139,7 +137,7 @@ def _charts(sections: Sequence[Markup]) -> dict[str, Element]:
 def _drawn(charts: Sequence[Element], title: str = "") -> Picture:
     """Put charts below each other: caption, legend and drawing of each."""
     look = {"xmlns": "http://www.w3.org/2000/svg", "font-family": _FONTS, "font-size": "14"}
-    whole = Element("svg", look)
+    whole = Element("svg", look | {"class": "picture"})
     SubElement(whole, "style").text = _sheet()
     SubElement(whole, "rect", {"class": "ground", "width": "100%", "height": "100%"})
     at = _EDGE
@@ -169,7 +167,7 @@ def _words(
 ) -> None:
     place = {"x": f"{_EDGE + right:g}", "y": f"{at + 13:g}"}
     place["font-weight"] = "700" if bold else "400"
-    SubElement(whole, "text", place).text = clipped(words, 110)
+    SubElement(whole, "text", place).text = clipped(words, 76 if bold else 88)
 
 
 def _put(whole: Element, drawing: Element, at: float, width: float) -> float:
@@ -188,12 +186,14 @@ def _put(whole: Element, drawing: Element, at: float, width: float) -> float:
 
 @cache
 def _sheet() -> str:
-    """Return the rules of the light page for tags and classes, with the values of variables."""
+    """Return the light page's rules for tags and classes, for pictures alone, without variables."""
     unused = r"/\*.*?\*/|@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
-    text = re.sub(unused, "", style_sheet() + _GROUNDS, flags=re.S)
+    grounds = ".ground { fill: var(--ground); } .sea { fill: var(--sea); }"
+    text = re.sub(unused, "", style_sheet() + grounds, flags=re.S)
     text = re.sub(r"light-dark\(([^,]*),[^)]*\)", r"\1", text)
     rules = re.findall(r"([^{}]+)(\{[^{}]*\})", text)
     light = "".join(body for selectors, body in rules if selectors.strip() == ":root")
     values = dict(re.findall(r"(--[\w-]+):\s*([^;}]+)", light))
-    plain = "".join(a + b for a, b in rules if re.fullmatch(r"[\w.,\s-]+", a))
-    return re.sub(r"var\((--[\w-]+)\)", lambda found: values[found[1]], plain)
+    plain = ((a.lstrip(), body) for a, body in rules if re.fullmatch(r"[\w.,\s-]+", a))
+    own = (re.sub(r"(^|,\s*)(svg )?", r"\1.picture ", a) + body for a, body in plain)
+    return re.sub(r"var\((--[\w-]+)\)", lambda found: values[found[1]], "\n".join(own))

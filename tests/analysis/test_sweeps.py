@@ -510,7 +510,7 @@ def test_a_frontier_is_a_staircase_with_labels():
 def test_a_picture_stands_alone(comparison):
     """No variable of the style sheet and no link is left; the marks have their colours."""
     svg = plots.plot_table(comparison).svg
-    assert not re.search(r"var\(|href", svg)
+    assert not re.search(r"var\(|href|\nbody", svg)
     assert re.search(r"\.bar\.client \{ fill: #\w{6}; }", svg)
 
 
