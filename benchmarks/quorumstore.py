@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.machine import cpu_seconds
+from benchmarks.harness.machine import cpu_seconds, most_memory
 from benchmarks.harness.result_files import Row, measured_file
 from benchmarks.harness.study import Experiments
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
@@ -127,7 +126,7 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
         "processes": 2,
         "seconds": round(summary.seconds, 1),
         "cpu_ms_per_key": round(1000 * spent / summary.keys, 2),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mb": round(most_memory() / 1.048576),
     }
 
 

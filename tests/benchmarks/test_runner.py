@@ -91,6 +91,12 @@ def test_endings(asked: SolveCell, outcome: str, reason: str) -> None:
     json.dumps(row, allow_nan=False)
 
 
+def test_memory_is_that_of_the_cell_alone() -> None:
+    held = bytearray(b"x") * (400 * 2**20)
+    row = run_cell(cell())
+    assert row["peak_mb"] < 300, len(held)
+
+
 def test_too_little_memory_is_a_row() -> None:
     """A cell that needs more address space than it may use is a row and not a hang."""
     big = cell(
