@@ -38,15 +38,9 @@ _FONTS = "DejaVu Sans, Noto Sans, Liberation Sans, Arial, sans-serif"
 
 @dataclass(frozen=True)
 class Picture:
-    """Charts as one SVG that needs nothing else; notebooks show it.
+    """Charts as one SVG that needs nothing else; notebooks show it."""
 
-    Attributes
-    ----------
-    svg
-        The document.
-    """
-
-    svg: str = field(repr=False)
+    svg: str = field(repr=False)  #: the document
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -44,11 +44,9 @@ class PlanTable:
             return "Protocols compared", _protocols
         if self.columns:
             return "Methods compared", _figures
-        return (
-            ("Methods compared", _methods_compared)
-            if "method" in given
-            else ("How many replicas", _sweep)
-        )
+        if "method" in given:
+            return "Methods compared", _methods_compared
+        return "How many replicas", _sweep
 
     def sections(self) -> list[Markup]:
         """Return the sections of the page: the question, charts, and the table."""

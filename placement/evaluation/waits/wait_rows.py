@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class RoleRow:
     """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r >= least."""
 
-    #: `voters`, `replicas`: a and b by site, without those that are 0
+    #: `voters`, `replicas`: a and b by site, without zeros
     voters: dict[int, int]
     replicas: dict[int, int]
     least: int  #: the right-hand side

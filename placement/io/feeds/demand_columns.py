@@ -114,9 +114,8 @@ def _roles(table: Table, given: Mapping[str, str]) -> dict[str, str]:
 def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> DemandTable:
     """Read demand of any of the layouts; its notes say what was done.
 
-    Refused, with file, row, column and value: a role that no column or several columns fit, a count
-    that is none, a series that does not tell its client or operation, and an operation of the map
-    that the table does not have.
+    Refused, with file, row, column and value: a role with no column or several, a cell that is no
+    count, a series without client or operation, an operation of the map that the table lacks.
     """
     content = Content.of(path)
     tables = content.blocks if content.tabular else []

@@ -79,7 +79,7 @@ def parse_json(text: str, source: str, expected: str = "") -> object:
         raise InputError(message, source=where, expected=expected) from None
     except RecursionError:
         raise InputError("nested too deeply", source=source) from None
-    _check_tree(value, source, suspect=suspect)
+    _check_tree(value, source, None, 0, suspect=suspect)
     return value
 
 
@@ -95,7 +95,7 @@ def _parse_toml(text: str, source: str, expected: str) -> dict[str, object]:
         raise InputError(f"not TOML ({error})", source=source, expected=expected) from None
     except RecursionError:
         raise InputError("nested too deeply", source=source) from None
-    _check_tree(value, source, suspect=True)
+    _check_tree(value, source, None, 0, suspect=True)
     return value
 
 
@@ -122,34 +122,43 @@ def _double(text: str) -> object:
     return value if math.isfinite(value) else _TooLarge(text)
 
 
-def _check_tree(
-    value: object, source: str, place: str = "", depth: int = 0, *, suspect: bool
-) -> None:
+_At = tuple["_At | None", str | int]  # a place: the one around it, and its key or position
+
+
+def _check_tree(value: object, source: str, at: _At | None, depth: int, *, suspect: bool) -> None:
     """Refuse deep nesting and, in a suspect tree, what the marks and half characters stand for."""
-    field = place if len(place) <= _PATH else f"{place[:_PATH]}…"
     if depth > _DEPTH:
         expected = f"at most {_DEPTH} levels"
-        raise InputError("nested too deeply", source=source, field=field, expected=expected)
+        raise InputError("nested too deeply", source=source, field=_path(at), expected=expected)
     if isinstance(value, dict):
         for key, item in value.items():
             if suspect:
-                _check_tree(key, source, place, depth, suspect=True)
+                _check_tree(key, source, at, depth, suspect=True)
             if suspect or isinstance(item, _NODES):
-                inner = f"{place}.{key[:_PATH]}" if place else key[:_PATH]
-                _check_tree(item, source, inner, depth + 1, suspect=suspect)
+                _check_tree(item, source, (at, key), depth + 1, suspect=suspect)
     elif isinstance(value, list):
         for i, item in enumerate(value):
             if suspect or isinstance(item, _NODES):
-                _check_tree(item, source, f"{place}[{i}]", depth + 1, suspect=suspect)
+                _check_tree(item, source, (at, i), depth + 1, suspect=suspect)
     elif isinstance(value, _TooLarge) or (isinstance(value, int) and value.bit_length() > _BITS):
         number = value if isinstance(value, _TooLarge) else _TooLarge(hex(value))
         words, expected = "a number out of range", "a finite number that a double holds"
-        raise refused(source, field, words, number, expected)
+        raise refused(source, _path(at), words, number, expected)
     elif isinstance(value, str):
         try:
             encode_text(value)
         except InputError as error:
-            raise refused(source, field, error.message, error.value, error.expected) from None
+            raise refused(source, _path(at), error.message, error.value, error.expected) from None
+
+
+def _path(at: _At | None) -> str:
+    """Return the dotted path of a place, its end left out where it is long."""
+    path = ""
+    while at is not None:
+        at, key = at
+        path = (f"[{key}]" if isinstance(key, int) else f".{key[:_PATH]}") + path
+    path = path.removeprefix(".")
+    return path if len(path) <= _PATH else f"{path[:_PATH]}…"
 
 
 def read_document(path: str | os.PathLike[str], expected: str = "") -> Document:

@@ -289,7 +289,7 @@ class SimulationTrace:
     #: most by their current chances, those with a static copy there left out.
     identified: FloatArray
     identified_best: FloatArray
-    #: `active`, `correct`: mean number of dynamic copies per site, and of those that are hot
+    #: `active`, `correct`: mean number of dynamic copies per site, and of hot copies among them
     active: FloatArray
     correct: FloatArray
     restarts: tuple[float, ...]  #: seconds at which a generator restarted
