@@ -186,7 +186,7 @@ def shell(ask: Ask) -> Answer:
 
 
 def _peak() -> float:
-    """Return the most memory so far in MB. The peak of getrusage counts the parent's memory too."""
+    """Return the most memory so far in MB, here since older builds lack `most_memory`."""
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3
 
 

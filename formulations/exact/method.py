@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from formulations.exact.branch_and_bound import Result, SearchLimits, search
 from formulations.exact.kernel import (
     Counters,
@@ -35,7 +33,6 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.enumeration_check import certified_or_named
-from placement.support.checks import FloatArray
 from placement.support.status import Termination
 
 if TYPE_CHECKING:
@@ -197,21 +194,12 @@ def _run_search(
         limits=SearchLimits(seconds_until(end), options.gap_limit),
         start=options.start,
         find=find,
-        multipliers=_multipliers(warm_start, core),
+        multipliers=WarmStart.known(warm_start, core.active),
         continues=continues,
         listen=listen if options.progress is not None else None,
         certify=bool(options.settings["certificate"]),
         kernel=kernel,
     )
-
-
-def _multipliers(
-    warm_start: object | None, core: ReducedProblem
-) -> Mapping[int, FloatArray] | None:
-    if not isinstance(warm_start, WarmStart):
-        return None
-    same = warm_start.clients is core.active or np.array_equal(warm_start.clients, core.active)
-    return warm_start.multipliers if same else None
 
 
 def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:

@@ -259,13 +259,12 @@ class ThresholdDriver(ABC):
     @cached_property
     def _means(self) -> tuple[Kernel, Mapping[int, FloatArray]] | None:
         """The search for the mean without limits, and its multipliers; None: no bound for this."""
-        known = self.unlimited.warm_start
-        core = ReducedProblem(self.problem.demand, self.problem.rules, None)
-        if not isinstance(known, WarmStart) or not np.array_equal(self.clients, known.clients):
-            return None
+        known = WarmStart.known(self.unlimited.warm_start, self.clients)
         # the checker of this bound knows the wait of one RTT matrix alone
-        fits = core.leader_matters and self.problem.demand.scenarios == 1
-        return (open_kernel(core), known.multipliers) if fits else None
+        if known is None or self.problem.demand.scenarios > 1:
+            return None
+        core = ReducedProblem(self.problem.demand, self.problem.rules, None)
+        return (open_kernel(core), known) if core.leader_matters else None
 
     def mean_reaches(self, leader: int, needed: float) -> bool:
         """Return whether no mean under a leader is below this, ms·operations; note the proof."""

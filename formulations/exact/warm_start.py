@@ -88,6 +88,14 @@ class WarmStart:
     clients: IntArray
     multipliers: Mapping[int, FloatArray]
 
+    @staticmethod
+    def known(given: object | None, clients: IntArray) -> Mapping[int, FloatArray] | None:
+        """Return the multipliers of a warm start of these clients; None: it is none of them."""
+        if not isinstance(given, WarmStart):
+            return None
+        same = given.clients is clients or np.array_equal(given.clients, clients)
+        return given.multipliers if same else None
+
 
 @dataclass(frozen=True, slots=True)
 class WarmBounds:

@@ -139,7 +139,8 @@ static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
     context *x;
     double seconds;
     enum { LEADER, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
-    column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}, [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
+    column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1},
+                     [REFERENCE] = {.row = sizeof(int)}, [U] = {.write = 1}, [SERVING] = {.write = 1}};
     (void)self;
     if (!PyArg_ParseTuple(args, "O&OOOOOd", to_context, &x, &c[LEADER].source, &c[BOUND].source, &c[REFERENCE].source,
                           &c[U].source, &c[SERVING].source, &seconds))
