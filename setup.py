@@ -163,6 +163,13 @@ kernels = [
         py_limited_api=True,
         optional=KERNELS == "optional",
     ),
+    Extension(
+        "placement.tail._error_function",
+        sources=["placement/tail/csrc/error_function.c"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
 ]
 
 setup(

@@ -24,6 +24,7 @@ KERNELS = (
     "formulations.waits._kernel",
     "heuristics.online.selection._kernel",
     "placement.proof._pair_sums",
+    "placement.tail._error_function",
 )
 QUESTION = ("--replicas", "5", "--voters", "3", "--survive", "country")
 

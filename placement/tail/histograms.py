@@ -20,7 +20,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -263,7 +262,7 @@ class Segments:
         _check_size(int(start[-1]))
         values = np.empty(start[-1])
         marks = np.searchsorted(start, np.arange(0, start[-1], _AT_ONCE), side="right")
-        for low, high in itertools.pairwise([*np.unique(marks - 1).tolist(), len(first)]):
+        for low, high in itertools.pairwise([*sorted({*(marks - 1).tolist()}), len(first)]):
             edges = (last - first + 2)[low:high]
             edges[edges < 2] = 0
             row = np.repeat(np.arange(low, high), edges)
@@ -417,9 +416,6 @@ _FAR = 8.3
 
 _NOTHING = 1e-19
 """Probability of a tail that is 0 in double precision beside 1."""
-
-_MANY = 5_000_000
-"""Values of the error function that make up for an import of SciPy."""
 
 _STILL = 1e-9
 """Coefficient of variation below which nothing varies: no bin is as narrow as that."""
@@ -620,13 +616,12 @@ def _family(
         sigma = math.sqrt(math.log1p(variation**2))
         with np.errstate(divide="ignore"):
             middle = np.log(means) - sigma**2 / 2  # −∞ for a mean of 0, all of which is below
-        logarithm, width = np.log(positive), edges[1] - edges[0]
+        logarithm = np.log(positive)
         low, high = np.exp(middle - _FAR * sigma), np.exp(middle + _FAR * sigma)
-        inside = np.minimum(high, edges[-1]) - np.minimum(low, edges[-1])
-        scale, erfc = -math.sqrt(0.5) / sigma, _erfc(inside.sum() / width)
+        scale = -math.sqrt(0.5) / sigma
 
         def below(row: IntArray, edge: IntArray) -> FloatArray:
-            return 0.5 * erfc(scale * (logarithm[edge] - middle[row]))
+            return 0.5 * _erfc(scale * (logarithm[edge] - middle[row]))
 
         return low, high, below
     try:
@@ -640,10 +635,11 @@ def _family(
     return low, high, lambda row, edge: np.asarray(gammainc(shape, positive[edge] * scales[row]))
 
 
-def _erfc(count: float) -> Callable[[FloatArray], FloatArray]:
-    """Complementary error function, for so many values: SciPy's, where there is one, is quicker."""
-    if count > _MANY and find_spec("scipy"):
-        from scipy.special import erfc
-
-        return lambda values: np.asarray(erfc(values))
-    return lambda values: np.fromiter(map(math.erfc, values.tolist()), np.float64, len(values))
+def _erfc(values: FloatArray) -> FloatArray:
+    """Return the complementary error function of each number."""
+    try:
+        from placement.tail import _error_function
+    except ImportError:  # no compiler
+        return np.fromiter(map(math.erfc, values.tolist()), np.float64, len(values))
+    _error_function.erfc(values)
+    return values

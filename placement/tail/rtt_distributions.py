@@ -227,10 +227,14 @@ class Distributions:
         _whole_bins(bins)
         _one_matrix(instance)
         every = np.append(instance.client_rtt.ravel(), instance.site_rtt.ravel())
-        means, row = np.unique(every, return_inverse=True)
-        # pairs of one mean share a row; a site is at no distance from itself
-        row, clients = row.ravel(), len(instance.clients) * len(instance.sites)
+        # pairs of one mean share a row; `unique` of NumPy would load its masked arrays first
+        rising = every.argsort()
+        new = np.diff(every[rising], prepend=-1.0) > 0
+        means, row = every[rising[new]], np.empty(len(every), np.intp)
+        row[rising] = np.cumsum(new) - 1
+        clients = len(instance.clients) * len(instance.sites)
         between = row[clients:].reshape(instance.site_rtt.shape).copy()
+        # a site is at no distance from itself
         segments = of_families(np.append(means, 0.0), variation, family, width=width, bins=bins)
         np.fill_diagonal(between, len(means))
         made = cls(

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -421,3 +422,26 @@ def test_the_mass_beyond_the_horizon_is_summed_once():
     spread = drawn(random_instance(1, sites=3, clients=2), 1)
     assert 0 < spread.overflow <= 0.02
     assert spread.overflow is spread.overflow
+
+
+def test_the_compiled_error_function_is_that_of_the_standard_library() -> None:
+    compiled = pytest.importorskip("placement.tail._error_function")
+    given = np.linspace(-30, 30, 6001)
+    found = given.copy()
+    compiled.erfc(found)
+    np.testing.assert_allclose(found, list(map(math.erfc, given)), rtol=1e-13, atol=0)
+    for wrong in (np.zeros(3, np.float32), np.zeros(3, np.intp), np.zeros(6)[::2], b"12345678"):
+        with pytest.raises((ValueError, BufferError)):
+            compiled.erfc(wrong)
+
+
+def test_without_the_compiled_error_function_the_distributions_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = (np.array([0.0, 3.0, 40.0, 900.0]), 0.3, "lognormal")
+    compiled = of_families(*asked, width=1.0, bins=500)
+    monkeypatch.setitem(sys.modules, "placement.tail._error_function", None)
+    monkeypatch.delattr("placement.tail._error_function", raising=False)
+    plain = of_families(*asked, width=1.0, bins=500)
+    np.testing.assert_array_equal(plain.first, compiled.first)
+    np.testing.assert_allclose(plain.values, compiled.values, rtol=0, atol=1e-15)
