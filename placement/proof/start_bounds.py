@@ -95,16 +95,16 @@ def _reach(claim: Claim, leaders: IntArray, u: FloatArray) -> BoolArray:
     multipliers = np.floor(scaled).astype(np.int64)
     rho = np.empty((len(leaders), len(rules.may_hold)), dtype=np.int64)
     near, relay = np.ascontiguousarray(grid.near_costs), np.ascontiguousarray(grid.relay)
-    reached = np.array([grid.up(claim.needed, claim.bits)] * len(leaders), dtype=object)
+    price = rounded_price(claim, np.array([claim.price(leader) for leader in leaders.tolist()]))
+    constant = rounded_constant(claim, leaders) + price[np.arange(len(leaders)), leaders]
+    reached = grid.up(claim.needed, claim.bits) - constant.astype(object)
     for k, leader in enumerate(leaders.tolist()):
         sizes = (*claim.rank.shape, claim.rank.itemsize, leader)
         to_leader = claim.to_leader(leader)[0]
-        served = _pair_sums.start_sums(
+        reached[k] -= _pair_sums.start_sums(
             sizes, BELOW, claim.rank, multipliers[k], near, relay, to_leader, rho[k]
         )
-        price = rounded_price(claim, leader)
-        rho[k] += price
-        reached[k] -= served + int(price[leader]) + rounded_constant(claim, leader)
+    rho += price
     rows = np.arange(len(leaders))
     free = np.tile(rules.may_hold, (len(leaders), 1))
     free[rows, leaders] = False

@@ -335,14 +335,14 @@ class RoundedCosts(TableCosts):
         if leaders is not None:
             self.to_leader = claim.to_leader(leaders)
         if isinstance(leaders, int):
-            self.constant = rounded_constant(claim, leaders)
+            self.constant = int(rounded_constant(claim, leaders))
             if claim.varies and len(radii) > 1:
                 self.waits = whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
                 self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
                 columns = wait_columns(radii)
                 self.radius_costs = whole(grid.quorum * columns).sum(axis=1).tolist()
-        self.price = rounded_price(claim, leaders)
+        self.price = rounded_price(claim, claim.price(leaders))
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
         if self._kept is not None:
@@ -374,19 +374,18 @@ class RoundedCosts(TableCosts):
         return cost.astype(np.int64)  # towards 0, which is down
 
 
-def rounded_constant(claim: Claim, leader: int) -> int:
-    """Return K of a leader, rounded down."""
+def rounded_constant(claim: Claim, leader: int | IntArray) -> Whole:
+    """Return K of a leader or of several, rounded down."""
     grid = claim.rounded
     assert grid is not None
-    direct = whole(grid.direct * claim.client_rtt[:, leader]).sum()
-    return int(direct) + int(whole(grid.scaled(np.array(claim.constant))))
+    direct = whole(grid.direct * claim.client_rtt.T[leader]).sum(axis=-1)
+    return np.asarray(direct + whole(grid.scaled(np.array(claim.constant))))
 
 
-def rounded_price(claim: Claim, leaders: int | Sequence[int] | None) -> Whole:
+def rounded_price(claim: Claim, price: FloatArray) -> Whole:
     """Return the price of a replica at each site, rounded down."""
-    grid = claim.rounded
-    assert grid is not None
-    return np.asarray(np.floor(grid.scaled(claim.price(leaders))).astype(np.int64))
+    assert claim.rounded is not None
+    return np.asarray(np.floor(claim.rounded.scaled(price)).astype(np.int64))
 
 
 def whole(costs: FloatArray) -> Whole:
