@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 74201,
+    "placement": 74200,
     "formulations": 34612,
     "heuristics": 5791,
     "benchmarks": 12914,
@@ -61,7 +61,7 @@ ROOMS = {
     "placement/model": 4282,
     "placement/online": 6334,
     "placement/overtime": 6281,
-    "placement/proof": 6409,
+    "placement/proof": 6408,
     "placement/quorumstore": 2121,
     "placement/report": 3004,
     "placement/support": 936,
