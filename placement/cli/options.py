@@ -191,6 +191,58 @@ seed = whole(0, 2**63 - 1)
 threads = whole(1, 1024)
 """Type: a number of threads or processes."""
 
+# --- what a verb takes -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An argument of a verb that is no key of a question."""
+
+    names: str  # separated by blanks; a name without dashes is a place on the command line
+    metavar: str  # placeholder of the value; empty, and no `type` and `choices`: a flag
+    help: str
+    # type, default, choices, required, nargs and const are as argparse takes them
+    type: Callable[[str], object] | None = None
+    default: object = None
+    choices: Sequence[str] = ()
+    several: bool = False  # whether it may be repeated
+    required: bool = False
+    nargs: int | str | None = None
+    const: object = None
+    toggle: bool = False  # whether a flag may be turned off, by --no-…
+
+    def add_to(self, group: argparse._ActionsContainer) -> None:
+        """Add the argument to a parser or a group."""
+        names = self.names.split()
+        more: dict[str, Any] = {"required": self.required} if names[0].startswith("-") else {}
+        if not (self.metavar or self.type or self.choices):
+            if self.toggle:
+                more |= {"action": argparse.BooleanOptionalAction, "default": self.default}
+            group.add_argument(*names, help=self.help, **{"action": "store_true", **more})
+            return
+        more |= {"const": self.const} if self.nargs == "?" else {}
+        group.add_argument(
+            *names, action="append" if self.several else "store", nargs=self.nargs,
+            metavar=self.metavar or None, help=self.help, type=self.type or text,
+            choices=self.choices or None,
+            default=list(self.default) if isinstance(self.default, tuple) else self.default, **more,
+        )  # fmt: skip
+
+
+WORK_LIMIT = Switch(
+    "--work", "STEPS", "most steps for what the file asks for (default 1,000,000,000, two to four "
+    "minutes); a plan or certificate that needs more ends with exit code 1",
+    whole(1, 10**15), WORK,
+)  # fmt: skip
+PROGRESS = Switch(
+    "--progress", "", "show the progress on stderr (default: if stderr is a terminal)",
+    toggle=True,
+)  # fmt: skip
+FORCE = Switch("--force", "", "replace existing files")
+EMBED = Switch("--embed", "", "store the instance in the plan file, in place of a reference to it")
+PLOT = Switch("--plot", "FILE", "draw the table: .png, .svg or .pdf")
+
+
 # --- the parser ------------------------------------------------------------------------------
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
@@ -208,6 +260,11 @@ def add_verb(
     parser = verbs.add_parser(name, help=line, description=words)
     parser.set_defaults(run=run)
     return parser
+
+
+def written(meaning: str) -> tuple[Switch, Switch]:
+    """Return ``--output`` and ``--force``."""
+    return Switch("-o --output", "FILE", meaning), FORCE
 
 
 class _ShortHelp(argparse.Action):
@@ -257,6 +314,74 @@ class Parser(argparse.ArgumentParser):
     def needs(self, **others: str) -> None:
         """Refuse options that do nothing without another one: ``needs(poll="follow")``."""
         self._needed |= others
+
+    def ask(
+        self,
+        *groups: str,
+        only: Sequence[str] = (),
+        leave: Sequence[str] = (),
+        required: Sequence[str] = ("replicas",),
+        title: str = "",
+        helps: Mapping[str, str] | None = None,
+        option: bool = False,
+        optional: bool = False,
+    ) -> None:
+        """Add the options of groups of keys of a question.
+
+        Of the groups (:data:`placement.question.GROUPS`) `only` some keys are added, or all but
+        those to `leave`; those `required` must be given, by an option or the file. `title` and
+        `helps` replace the title of the group and help texts of keys. The instance is the first
+        argument, which may be `optional`, or the `option` ``--instance``, which must be given.
+        """
+        asked: dict[str, bool] = dict(self.get_default("asked") or {})
+        for name in groups:
+            group = self._group(title or GROUPS[name])
+            for key in (key for key in KEYS.values() if key.group == name and key.option):
+                if key.name in leave or (only and key.name not in only):
+                    continue
+                asked[key.name] = key.name in required
+                meaning = (helps or {}).get(key.name, key.help)
+                if key.name == "instance":
+                    kind: dict[str, Any] = {"required": True} if option else {}
+                    kind |= {"nargs": "?"} if optional else {}
+                    kind |= {"help": f"{meaning}, or a question file (.toml)"}
+                    place = "--instance" if option else "instance"
+                    group.add_argument(place, metavar="INSTANCE", **kind)
+                    continue
+                aliases = [each for each in key.alias if each not in leave]
+                group.add_argument(
+                    key.option, *aliases, dest=key.name, action=_Set, const=key.several,
+                    type=_type(key), choices=key.choices or None, metavar=key.metavar or None,
+                    default=list(key.default) if key.several else key.default, help=meaning,
+                )  # fmt: skip
+        self.set_defaults(asked=asked)
+        if "replicas" in asked:
+            self.epilog = (
+                "Sites are given by name; lists are separated by commas, and an option may be "
+                "repeated. A name that contains a comma is taken whole when it stands alone in its "
+                "option."
+            )
+
+    def add(self, title: str, *options: Switch, one: bool = False, required: bool = False) -> None:
+        """Add options in their order to the group with a title; empty: to none.
+
+        Of `one` group at most one may be given, and one must be given if `required`.
+        """
+        group: argparse._ActionsContainer = self._group(title) if title else self
+        group = group.add_mutually_exclusive_group(required=required) if one else group
+        for each in options:
+            each.add_to(group)
+
+    def _group(self, title: str) -> argparse._ArgumentGroup:
+        found = (group for group in self._action_groups if group.title == title)
+        return next(found, None) or self.add_argument_group(title)
+
+    def add_output(self, file: str = "", *, tables: bool = True, title: str = "output") -> None:
+        """Add ``--json``, ``--csv`` for `tables`, and ``-o`` and ``--force`` for a `file`."""
+        shapes = [Switch("--json", "", "one JSON document on stdout")]
+        shapes += [Switch("--csv", "", "the tables as CSV on stdout")] if tables else []
+        self.add(title, *shapes, one=True)
+        self.add(title, *(written(file) if file else ()))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse as argparse does. An option that needs another one is refused without it."""
@@ -388,54 +513,6 @@ class _Set(argparse.Action):
         given.add(self.dest)
 
 
-def ask(
-    parser: argparse.ArgumentParser,
-    *groups: str,
-    only: Sequence[str] = (),
-    leave: Sequence[str] = (),
-    required: Sequence[str] = ("replicas",),
-    title: str = "",
-    helps: Mapping[str, str] | None = None,
-    option: bool = False,
-    optional: bool = False,
-) -> argparse._ArgumentGroup:
-    """Add the options of groups of keys of a question; return the group of the last one.
-
-    Of the groups (:data:`placement.question.GROUPS`) `only` some keys are added, or all but
-    those to `leave`; those `required` must be given, by an option or the file. `title` and
-    `helps` replace the title of the group and help texts of keys. The instance is the first
-    argument, which may be `optional`, or the `option` ``--instance``, which must be given.
-    """
-    asked: dict[str, bool] = dict(parser.get_default("asked") or {})
-    for name in groups:
-        group = parser.add_argument_group(title or GROUPS[name])
-        for key in (key for key in KEYS.values() if key.group == name and key.option):
-            if key.name in leave or (only and key.name not in only):
-                continue
-            asked[key.name] = key.name in required
-            meaning = (helps or {}).get(key.name, key.help)
-            if key.name == "instance":
-                kind: dict[str, Any] = {"required": True} if option else {}
-                kind |= {"nargs": "?"} if optional else {}
-                kind |= {"help": f"{meaning}, or a question file (.toml)", "metavar": "INSTANCE"}
-                group.add_argument("--instance" if option else "instance", **kind)
-                continue
-            aliases = [each for each in key.alias if each not in leave]
-            group.add_argument(
-                key.option, *aliases, dest=key.name, action=_Set, const=key.several,
-                type=_type(key), choices=key.choices or None, metavar=key.metavar or None,
-                default=list(key.default) if key.several else key.default, help=meaning,
-            )  # fmt: skip
-    parser.set_defaults(asked=asked)
-    if "replicas" in asked:
-        parser.epilog = (
-            "Sites are given by name; lists are separated by commas, and an option may be "
-            "repeated. A name that contains a comma is taken whole when it stands alone in its "
-            "option."
-        )
-    return group
-
-
 def _type(key: Key) -> Callable[[str], object]:
     if key.kind in ("whole", "number"):
         if key.kind == "whole":
@@ -498,18 +575,6 @@ def of_file(error: InputError, args: argparse.Namespace) -> InputError:
     return found[0] if len(found) == 1 else JointInputError(found)
 
 
-GONE = {
-    "--worst": "--minimise 'mean after the loss of any site'",
-    "--weighted": "--minimise 'mean over outages' --outage NAME=P",
-    "--limit": "--keep 'mean after the loss of any site <= 100 ms'",
-    "--level": "--minimise 'mean after the loss of any LEVEL'",
-    "--pairs": "--minimise 'mean after the loss of any two sites'",
-    "--leader-may-move": "'…, the leader may move' at the end of a measure after a loss",
-    "--clients-move": "'…, clients move' at the end of a measure after a loss",
-}
-"""Options about losses that measures took the place of."""
-
-
 def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:
     """Take the keys of the question out of ``--set``: ``--set keep+='cost <= 4000'``."""
     settings = []
@@ -563,116 +628,6 @@ def question_of(args: argparse.Namespace) -> Question:
     if found.rtt is not None and found.instance is None:
         values.pop("instance")
     return dataclasses.replace(found, **values)
-
-
-# --- other options ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Switch:
-    """An option of a verb that is no key of a question."""
-
-    names: str  # separated by blanks
-    metavar: str  # placeholder of the value; empty, and no `type` and `choices`: a flag
-    help: str
-    # type, default, choices and required are as argparse takes them
-    type: Callable[[str], object] | None = None
-    default: object = None
-    choices: Sequence[str] = ()
-    several: bool = False  # whether it may be repeated
-    required: bool = False
-
-
-def add_options(group: argparse._ActionsContainer, *options: Switch) -> None:
-    """Add options in their order."""
-    for each in options:
-        if not (each.metavar or each.type or each.choices):
-            group.add_argument(*each.names.split(), action="store_true", help=each.help)
-            continue
-        group.add_argument(
-            *each.names.split(), action="append" if each.several else "store",
-            metavar=each.metavar or None, help=each.help, type=each.type or text,
-            required=each.required, choices=each.choices or None,
-            default=list(each.default) if isinstance(each.default, tuple) else each.default,
-        )  # fmt: skip
-
-
-def add_configuration(parser: argparse.ArgumentParser) -> None:
-    """Add leader, voters and replicas as a configuration to score, and the constraints."""
-    ask(parser, "instance")
-    text = {"leader": "the leader", "voters": "all voters", "replicas": "all replicas"}
-    names = ("replicas", "voters", "leader")
-    ask(parser, "question", required=names, title="configuration", helps=text)
-    ask(
-        parser, "constraints", required=names, title="constraints to check",
-        helps={"leader": "the leader of the configuration"},
-    )  # fmt: skip
-    ask(parser, "prices", "today", "measures", "tail")
-
-
-class _Gone(argparse.Action):
-    """Refuses an option that is gone; `const` says what took its place."""
-
-    def __call__(self, *given: object) -> None:
-        raise InputError(
-            "this option is gone", field=self.option_strings[0], expected=str(self.const)
-        )
-
-
-def add_gone(parser: argparse.ArgumentParser, instead: Mapping[str, str]) -> None:
-    """Refuse options that are gone with the name of what took their place."""
-    for option, place in instead.items():
-        parser.add_argument(option, action=_Gone, nargs="?", const=place, help=argparse.SUPPRESS)
-
-
-def add_work(parser: argparse.ArgumentParser) -> None:
-    """Add the limit of the work that a file may ask for."""
-    parser.add_argument(
-        "--work", type=whole(1, 10**15), default=WORK, metavar="STEPS",
-        help="most steps for what the file asks for (default 1,000,000,000, two to four minutes); "
-        "a plan or certificate that needs more ends with exit code 1",
-    )  # fmt: skip
-
-
-def add_progress(parser: argparse._ActionsContainer) -> None:
-    """Add ``--progress``."""
-    parser.add_argument(
-        "--progress", action=argparse.BooleanOptionalAction, default=None,
-        help="show the progress on stderr (default: if stderr is a terminal)",
-    )  # fmt: skip
-
-
-def add_json(parser: argparse._ActionsContainer, *, tables: bool = True) -> None:
-    """Add ``--json`` and, for verbs that print `tables`, ``--csv``."""
-    shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    if tables:
-        shape.add_argument("--csv", action="store_true", help="the tables as CSV on stdout")
-
-
-def add_file(parser: argparse._ActionsContainer, meaning: str) -> None:
-    """Add ``--output`` and ``--force``."""
-    parser.add_argument("-o", "--output", metavar="FILE", help=meaning)
-    parser.add_argument("--force", action="store_true", help="replace existing files")
-
-
-def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
-    """Add ``--json``, ``--csv`` and, for verbs that make a plan, where to write it."""
-    group = parser.add_argument_group("output")
-    add_json(group)
-    if plan:
-        add_file(group, "write the plan as JSON")
-        add_options(group,
-            Switch("--embed", "", "store the instance in the plan file, in place of a "
-                "reference to it"),
-        )  # fmt: skip
-
-
-def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Add the question of many numbers of replicas, and its method."""
-    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
-    add_progress(ask(parser, "method"))
-    add_gone(parser, GONE)
 
 
 # --- method ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from placement.cli import exit_codes as exits
-from placement.cli.options import add_file, add_json, question_of
+from placement.cli.options import PLOT, Parser, question_of
 from placement.errors import InputError
 from placement.text import escape, plan_text, values_text, wrap
 from placement.text.text_tables import csv_text, keep_table, makes_csv, section, use_page_width
@@ -329,19 +329,15 @@ Columns: TypeAlias = "list[tuple[str, str | Callable[[Row], Any], int]]"
 
 
 def add_table_output(
-    parser: argparse.ArgumentParser, *, plot: bool = True, suffixes: Sequence[str] = _SUFFIXES
+    parser: Parser, *, plot: bool = True, suffixes: Sequence[str] = _SUFFIXES
 ) -> None:
     """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``.
 
     `suffixes` are those of the files that the verb writes.
     """
-    group = parser.add_argument_group("output")
-    add_json(group)
-    add_file(group, "write the table: " + " or ".join(suffixes))
-    if plot:
-        group.add_argument("--plot", metavar="FILE", help="draw the table: .png, .svg or .pdf")
-    else:
-        parser.set_defaults(plot=None)
+    parser.add_output("write the table: " + " or ".join(suffixes))
+    parser.add("output", *([PLOT] if plot else []))
+    parser.set_defaults(plot=None)
 
 
 def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, add_verb, ask, question_of
+from placement.cli.options import Subparsers, Switch, add_verb, question_of
 from placement.cli.problem_options import instance_from
 from placement.errors import InputError
 from placement.question import KEYS, Question
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "explore", run)
-    ask(parser, "instance", "prices")
-    group = parser.add_argument_group("server")
-    add, switch = group.add_argument, argparse.BooleanOptionalAction
-    add("--port", type=types.whole(0, 65535), default=0, metavar="N",
-        help="port (default: a free one)")  # fmt: skip
-    add("--host", default="127.0.0.1", metavar="ADDRESS",
-        help="address to listen on (default 127.0.0.1: this machine only)")  # fmt: skip
-    add("--open", action=switch, default=True, help="open the page in the browser (default)")
+    parser.ask("instance", "prices")
+    parser.add("server",
+        Switch("--port", "N", "port (default: a free one)", types.whole(0, 65535), 0),
+        Switch("--host", "ADDRESS", "address to listen on (default 127.0.0.1: this machine only)",
+            default="127.0.0.1"),
+        Switch("--open", "", "open the page in the browser (default)", default=True,
+            toggle=True),
+    )  # fmt: skip
     meant = {"time_limit": "time limit of one search in seconds (default 30)"}
-    ask(parser, "method", only=("time_limit",), helps=meant)
+    parser.ask("method", only=("time_limit",), helps=meant)
     parser.set_defaults(time_limit=30.0)
 
 

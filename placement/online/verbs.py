@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_options, add_progress, add_verb, ask
+from placement.cli.options import PROGRESS, Parser, Subparsers, Switch, add_verb
 from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
 from placement.cli.problem_options import instance_from, names
 from placement.errors import InputError, UnsupportedError, require
@@ -71,20 +71,17 @@ def _installed(name: str) -> Any:
         raise UnsupportedError(f"{name!r} ({entry.value}) cannot be imported: {error}") from error
 
 
-def _add_question(parser: argparse.ArgumentParser, *, reads: bool = False) -> None:
+def _add_question(parser: Parser, *, reads: bool = False) -> None:
     """Add the instance, and the options that say where the replicas are."""
-    ask(parser, "instance", leave=("wait",))
-    group = parser.add_argument_group("replicas: --plan, or their sites by name")
-    add_options(group,
+    parser.ask("instance", leave=("wait",))
+    parser.add("replicas: --plan, or their sites by name",
         Switch("--plan", "FILE", "a plan for this instance: its replicas and its leader"),
         Switch("--replicas", "SITES", "replica sites", types.names, several=True),
+        *([Switch("--leader", "SITE", "site of the leaseholder")] if reads else []),
     )  # fmt: skip
-    if reads:
-        group.add_argument("--leader", metavar="SITE", help="site of the leaseholder")
-    group = parser.add_argument_group("run")
     if not reads:  # their means are computed
-        ask(parser, "method", only=("seed",), helps={"seed": "seed of random draws"})
-    add_progress(group)
+        parser.ask("method", only=("seed",), helps={"seed": "seed of random draws"})
+    parser.add("run", PROGRESS)
     add_table_output(parser, plot=False)
 
 
@@ -174,7 +171,7 @@ def _add_selection(parts: Subparsers) -> None:
     parser = add_verb(parts, "selection", run, _compare_selection)
     _add_question(parser)
     above = types.number(above=True)
-    add_options(parser.add_argument_group("servers"),
+    parser.add("servers",
         Switch("--servers", "N", "servers at each replica site (default 3)",
             types.whole(1, 1000), 3),
         Switch("--slots", "N", "reads that a server serves at a time (default 4)",
@@ -186,7 +183,7 @@ def _add_selection(parts: Subparsers) -> None:
         Switch("--slow-site", "SITE=X", "factor on the service times of a replica site "
             "(repeatable)", several=True, default=()),
     )  # fmt: skip
-    add_options(parser.add_argument_group("requests"),
+    parser.add("requests",
         Switch("--utilisation", "U", "reads over the mean capacity (default 0.7)", above, 0.7),
         Switch("--requests", "N", "simulated requests (default 20000)",
             types.whole(1, 10_000_000), 20_000),
@@ -301,7 +298,7 @@ def _requests(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSampleP
 def _add_reads(parts: Subparsers) -> None:
     parser = add_verb(parts, "reads", run, _compare_reads)
     _add_question(parser, reads=True)
-    add_options(parser.add_argument_group("goal"),
+    parser.add("goal",
         Switch("--latency-budget", "MS", "mean latency from the gateway that least load may cost",
             types.number(), math.inf),
         Switch("--load-limit", "X", "load of the busiest node that least latency may cost",
@@ -431,7 +428,7 @@ _MOST_SITES = 12
 def _add_dynamic(parts: Subparsers) -> None:
     parser = add_verb(parts, "dynamic", run, _compare_dynamic)
     _add_question(parser)
-    add_options(parser.add_argument_group("objects and copies"),
+    parser.add("objects and copies",
         Switch("--objects", "N", "objects (default 2000)", types.whole(1, 1_000_000), 2000),
         Switch("--copies", "K", "most dynamic copies at each site (default 60)",
             types.whole(1), 60),

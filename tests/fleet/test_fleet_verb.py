@@ -295,17 +295,6 @@ def test_generated_databases_that_draw_no_operation_keep_what_they_expect(
     assert len(json.loads((folder / "plan.json").read_text())["plans"]) == 3
 
 
-def test_options_that_are_gone_name_what_took_their_place(command: Run, folder: Path) -> None:
-    for option, place in (
-        ("--check", "placement check FILE"),
-        ("--moves", "lists the new"),
-    ):
-        out = command(*call(folder, option, folder / "plan.json"))
-        assert out.code == 1
-        assert f"{option}: this option is gone: expected " in out.err
-        assert place in " ".join(out.err.split())
-
-
 def written(found: FleetPlan | NoFleetPlan, path: Path) -> dict[str, Any]:
     document = fleet_document(found) if isinstance(found, FleetPlan) else no_plan_document(found)
     whole = with_question(document, found.fleet)

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli.dispatch import add_parts
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_configuration,
-    add_json,
-    add_options,
-    add_output,
-    add_progress,
-    add_verb,
-    add_work,
-)
-from placement.cli.output import check_target, show_plan, show_result
+from placement.cli.options import EMBED, PROGRESS, WORK_LIMIT, Subparsers, Switch, add_verb
+from placement.cli.output import check_target, progress_of, show_plan, show_result
 from placement.cli.problem_options import (
     apply_measures,
     check_present,
@@ -29,7 +19,8 @@ from placement.cli.problem_options import (
     names,
     problem_from,
 )
-from placement.errors import InputError
+from placement.errors import CertificateError, InputError
+from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
 if TYPE_CHECKING:
     from placement.plan import Plan
@@ -47,13 +38,12 @@ def _add_plan(verbs: Subparsers) -> None:
     parser.add_argument(
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
     )
-    add_work(parser)
-    add_options(parser,
+    parser.add("", WORK_LIMIT,
         Switch("--again", "", "repeat the search of exact in place of a check of the "
             "certificate: for a plan whose certificate would be too large"),
+        PROGRESS,
     )  # fmt: skip
-    add_progress(parser)
-    add_json(parser, tables=False)
+    parser.add_output(tables=False)
 
 
 def _run_plan(args: argparse.Namespace) -> int:
@@ -66,8 +56,6 @@ def _run_plan(args: argparse.Namespace) -> int:
     with other values is bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first
     flaw. With --again: 0: the second search finds nothing better, and proves it; 2 otherwise.
     """
-    from placement.errors import CertificateError
-
     try:
         checked = _check(args)
     except CertificateError as flaw:
@@ -87,7 +75,6 @@ class _Checked:
 
 def _check(args: argparse.Namespace) -> _Checked:
     """Check the file; CertificateError for a certificate that proves nothing."""
-    from placement.errors import CertificateError
     from placement.fleet.fleet_tables import is_fleet_file
     from placement.io.plan_file import load_any_plan
     from placement.plan import Plan
@@ -123,10 +110,8 @@ def _check(args: argparse.Namespace) -> _Checked:
 
 def _searched_again(plan: Plan, args: argparse.Namespace) -> _Checked:
     """Answer the question of a plan once more, and compare the value and the bound."""
-    from placement.cli.output import progress_of
     from placement.io.formats.document import finite
     from placement.methods.registry import solve
-    from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     problem, objective = plan.problem, plan.problem.objective
     with progress_of(args, problem) as line:
@@ -239,7 +224,6 @@ def _quorum_plan(plan: QuorumPlan, work: int) -> _Checked:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
     from placement.io.formats.document import finite
     from placement.quorumstore.refutation_tree import prove_bound, replay
-    from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
@@ -282,8 +266,17 @@ def _not_proved(held: str, flaw: str) -> _Checked:
 
 def _add_configuration(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "configuration", _run_configuration)
-    add_configuration(parser)
-    add_output(parser, plan=True)
+    parser.ask("instance")
+    text = {"leader": "the leader", "voters": "all voters", "replicas": "all replicas"}
+    parser.ask("question", required=("replicas", "voters", "leader"), title="configuration",
+               helps=text)  # fmt: skip
+    parser.ask(
+        "constraints", required=("leader",), title="constraints to check",
+        helps={"leader": "the leader of the configuration"},
+    )  # fmt: skip
+    parser.ask("prices", "today", "measures", "tail")
+    parser.add_output("write the plan as JSON")
+    parser.add("output", EMBED)
 
 
 def _run_configuration(args: argparse.Namespace) -> int:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import options as types
 from placement.cli.dispatch import add_parts
 from placement.cli.options import (
-    GONE,
+    PROGRESS,
+    Parser,
     Subparsers,
     Switch,
-    add_gone,
-    add_options,
-    add_progress,
-    add_sizes,
     add_verb,
-    ask,
     limits_from,
     settings_from,
 )
@@ -35,6 +31,7 @@ from placement.cli.output import (
 )
 from placement.cli.problem_options import instance_from, question_from, question_of_sizes
 from placement.errors import InputError
+from placement.text import escape, wrap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,20 +48,31 @@ TIME_LIMIT = 60.0
 """Seconds of each method by default: some prove a question in minutes that another does at once."""
 
 
+def _add_question(
+    parser: Parser,
+    each: str = "",
+    *,
+    title: str = "method",
+    helps: Mapping[str, str] | None = None,
+    leave: Sequence[str] = (),
+) -> None:
+    """Add the question, its method with a limit for `each`, and where the table goes."""
+    parser.ask("instance", "question", "constraints", "prices", "measures", "tail")
+    limit = {"time_limit": f"most seconds of each {each} (default {TIME_LIMIT:g})"} if each else {}
+    parser.ask("method", leave=leave, title=title, helps={**limit, **(helps or {})})
+    parser.add(title, PROGRESS)
+    add_table_output(parser)
+
+
 def _add_methods(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "methods", _run_methods)
-    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
-    group = parser.add_argument_group("methods")
-    group.add_argument(
-        "--methods", action="append", type=types.names, metavar="NAMES",
-        help="methods, separated by commas (default: all; placement show methods lists them)",
+    parser.add("methods",
+        Switch("--methods", "NAMES", "methods, separated by commas (default: all; placement show "
+            "methods lists them)", types.names, several=True),
     )  # fmt: skip
-    each = f"most seconds of each method (default {TIME_LIMIT:g})"
-    own = {"time_limit": each, "set": "METHOD.NAME=VALUE: setting of one method, or a key"}
-    add_progress(ask(parser, "method", leave=("method",), title="limits", helps=own))
-    add_table_output(parser)
+    own = {"set": "METHOD.NAME=VALUE: setting of one method, or a key"}
+    _add_question(parser, "method", leave=("method",), title="limits", helps=own)
     parser.set_defaults(time_limit=TIME_LIMIT)
-    add_gone(parser, {**GONE, "--protocols": "placement compare protocols"})
 
 
 def _run_methods(args: argparse.Namespace) -> int:
@@ -104,8 +112,6 @@ def _run_methods(args: argparse.Namespace) -> int:
 
 
 def _methods_text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     # With money in the objective a bound is on more than latency, and no mean; one on a percentile
     # or another measure is in its unit already.
     own = table.attrs["kind"] == "measures"
@@ -141,8 +147,6 @@ def _minimised_column(table: pd.DataFrame, key: str, decimals: int) -> Columns:
 
 def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
     """Return a line for each row that says why it has no plan."""
-    from placement.text import escape, wrap
-
     found = [row for row in table.to_dict("records") if row["reason"]]
     return [
         wrap(f"{escape(name(row))}: {escape(str(row['reason']))}", indent="  ") for row in found
@@ -151,16 +155,12 @@ def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
 
 def _add_protocols(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "protocols", _run_protocols)
-    ask(parser, "instance", "question", "constraints", "prices", "measures", "tail")
-    group = parser.add_argument_group("protocols")
-    add_options(group,
+    parser.add("protocols",
         Switch("--protocols", "NAMES", "protocols, for example raft,leases,epaxos:multi=2 "
             "(placement show protocols)", types.names, several=True, required=True),
         Switch("--same-sites", "", "all protocols on the best sites of the first one"),
     )  # fmt: skip
-    each = f"most seconds of each protocol (default {TIME_LIMIT:g})"
-    add_progress(ask(parser, "method", leave=("set",), helps={"time_limit": each}))
-    add_table_output(parser)
+    _add_question(parser, "protocol", leave=("set",))
     parser.set_defaults(time_limit=TIME_LIMIT)
 
 
@@ -207,8 +207,6 @@ def protocol_names(given: Sequence[str]) -> list[str]:
 
 
 def _protocols_text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     first, same = table.attrs["first"], table.attrs["same_sites"]
     columns: Columns = [
         ("protocol", "protocol", 0),
@@ -229,8 +227,7 @@ def _protocols_text(table: pd.DataFrame) -> str:
 
 def _add_sizes(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "sizes", _run_sizes)
-    add_sizes(parser)
-    add_table_output(parser)
+    _add_question(parser)
     parser.set_defaults(of=None)
 
 
@@ -263,8 +260,6 @@ def _run_sizes(args: argparse.Namespace) -> int:
 
 
 def _sweep_text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     objective, unit = str(table.attrs["objective"]), str(table.attrs["unit"])
     columns: Columns = [
         ("replicas", "replicas", 0),
@@ -292,16 +287,12 @@ def _sweep_text(table: pd.DataFrame) -> str:
 
 def _add_fronts(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "fronts", _run_fronts)
-    add_sizes(parser)
-    add_table_output(parser)
-    group = parser.add_argument_group("frontier")
-    group.add_argument(
-        "--points", type=types.whole(1), metavar="N",
-        help="largest number of solves of the frontier per number of voters (default: all)",
-    )  # fmt: skip
-    group.add_argument(
-        "--of", nargs=2, type=types.text, metavar="MEASURE",
-        help="two measures in place of the mean latency and the cost, such as cost 'p99(writes)'",
+    _add_question(parser)
+    parser.add("frontier",
+        Switch("--points", "N", "largest number of solves of the frontier per number of voters "
+            "(default: all)", types.whole(1)),
+        Switch("--of", "MEASURE", "two measures in place of the mean latency and the cost, such as "
+            "cost 'p99(writes)'", nargs=2),
     )  # fmt: skip
 
 
@@ -404,8 +395,6 @@ def _of_measures(
 
 
 def _pareto_text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     points = table.to_dict("records")
     columns: Columns = [
         ("", "number", 0),

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_gone,
-    add_options,
-    add_progress,
-    add_verb,
-    ask,
-)
+from placement.cli.options import PROGRESS, Subparsers, Switch, add_verb
 from placement.cli.output import add_table_output, check_table_targets, show_table
 from placement.cli.problem_options import instance_from, problem_from
 from placement.errors import InputError
 from placement.support.entry_points import Group
+from placement.support.status import Termination, relative_gap
+from placement.text import number_text, values_text
+from placement.text.text_tables import facts, section, sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,16 +50,15 @@ _SHOWN = 8
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "fleet", run)
-    ask(parser, "instance", leave=("wait",))
-    group = parser.add_argument_group("databases")
-    source = group.add_mutually_exclusive_group(required=True)
-    add_options(source,
+    parser.ask("instance", leave=("wait",))
+    parser.add("databases",
         Switch("--demand", "FILE", "a table: database, client, and operation and count, or a "
             "column per operation; counts of several rows are added (.csv, .tsv, .parquet, or "
             "a folder of Parquet files)"),
         Switch("--fleet", "N", "generate N databases", types.whole(1)),
+        one=True, required=True,
     )  # fmt: skip
-    add_options(group,
+    parser.add("databases",
         Switch("--fleet-seed", "N", "seed of --fleet (default 0)", types.seed, 0),
         Switch("--fleet-hour", "H", "with --fleet: the demand of this hour (UTC) of a working "
             "day, by the clock of each client's time zone (default: the whole day)",
@@ -74,8 +68,7 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--deployments", "FILE", "present replicas, for limits on moves: database, "
             "site, role (replica, voter, leader)"),
     )  # fmt: skip
-    group = parser.add_argument_group("shared limits")
-    add_options(group,
+    parser.add("shared limits",
         Switch("--limits", "FILE", "a table: site, and any of storage_gb, leader_operations, "
             "egress_gb; empty: no limit"),
         Switch("--most-moves", "N", "most new replicas in all", types.number()),
@@ -85,30 +78,22 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--headroom", "PART", "part of every limit of --limits that the plan leaves "
             "free, such as 0.2 (default 0)", types.number(0, 0.99), 0.0),
     )  # fmt: skip
-    ask(parser, "question", "constraints", "prices")
+    parser.ask("question", "constraints", "prices")
     meant = {
         "gap": "stop when the relative gap of the whole fleet is at most G (default 0.001)",
         "seed": "seed of the rounding to a plan (default 0)",
     }
-    group = ask(parser, "method", only=("time_limit", *meant), helps=meant, title="search")
-    add_options(group,
+    parser.ask("method", only=("time_limit", *meant), helps=meant, title="search")
+    parser.add("search",
         Switch("--processes", "N", "processes that search (default 1)", types.threads, 1),
         Switch("--dask", "ADDRESS", "scheduler of a Dask cluster whose workers search in place "
             "of processes of this machine, for example tcp://10.0.0.5:8786"),
         Switch("--checkpoint", "FOLDER", "keep what the search has found in this folder; the "
             "same command goes on from there after the search was stopped or killed, and ends "
             "with the same plan"),
+        PROGRESS,
     )  # fmt: skip
-    add_progress(group)
     add_table_output(parser, plot=False, suffixes=_SUFFIXES)
-    add_gone(
-        parser,
-        {
-            "--check": "placement check FILE, which reads the question from the file",
-            "--moves": "placement.overtime.moves, the steps of one database; the file of -o lists "
-            "the new replicas of each",
-        },
-    )
     parser.needs(fleet_seed="fleet")
     parser.set_defaults(gap=0.001)
 
@@ -168,7 +153,6 @@ def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], 
     wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
     if not wanted:
         return None
-    from placement.support.status import relative_gap
 
     def listen(number: int, seconds: float, value: float, bound: float) -> None:
         gap = f"gap {100 * relative_gap(value, bound):.3f} %"
@@ -321,7 +305,6 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     import pandas as pd
 
     from placement.fleet.fleet_tables import no_plan_document
-    from placement.text.text_tables import sentences
 
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
     if not found.proven and math.isfinite(found.bound):
@@ -346,9 +329,6 @@ def _kept_free(fleet: FleetProblem) -> str:
 def _text(plan: FleetPlan, document: Mapping[str, Any]) -> str:
     """Return the answer, the fullest limits, and the databases that pay most for sharing."""
     from placement.fleet.fleet_tables import limits_table, payers_table
-    from placement.support.status import Termination
-    from placement.text import number_text, values_text
-    from placement.text.text_tables import facts, section
 
     shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
     answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_options, add_output, add_verb
+from placement.cli.options import FORCE, Subparsers, Switch, add_verb
 from placement.cli.output import print_json, print_notes, print_page
 from placement.errors import Gathered, InputError, for_each, refused
 from placement.support.entry_points import entry_points
@@ -45,22 +45,16 @@ _OF_SERVER = {
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "import", run)
-    parser.add_argument(
-        "rtt", metavar="RTT", nargs="+",
-        help="RTTs between sites: tables, pages, JSON, or the text of ping, fping, mtr and others; "
-        "several files are merged; or: prometheus URL",
-    )  # fmt: skip
     formats = sorted(entry_points("placement.feeds"))
-    parser.add_argument(
-        "--format", metavar="NAME", choices=("auto", *formats), default="auto",
-        help=f"format of the RTT files (default: by their content): {', '.join(formats)}",
-    )  # fmt: skip
-    add_options(parser,
+    parser.add("",
+        Switch("rtt", "RTT", "RTTs between sites: tables, pages, JSON, or the text of ping, fping, "
+            "mtr and others; several files are merged; or: prometheus URL", nargs="+"),
+        Switch("--format", "NAME", "format of the RTT files (default: by their content): "
+            + ", ".join(formats), default="auto", choices=("auto", *formats)),
         Switch("--client-rtt", "FILE", "RTTs from clients to sites (default: a client in every "
             "site)"),
     )  # fmt: skip
-    table = parser.add_argument_group("reading RTTs")
-    add_options(table,
+    parser.add("reading RTTs",
         Switch("--columns", "ROLE=COLUMN,…", "columns of a long table: src=from,dst=to,rtt=ms; "
             "interval=when if there are several (default: names that fit)"),
         Switch("--unit", "", "unit of a table's RTTs (default: by header and cells, else ms)",
@@ -80,8 +74,7 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--distributions", "FILE", "file for samples or percentiles, which solve "
             "--percentile --distributions reads"),
     )  # fmt: skip
-    demand = parser.add_argument_group("demand")
-    add_options(demand,
+    parser.add("demand",
         Switch("--counts", "FILE", "operations issued: client and a column per operation, or "
             "client, operation, count; with a column interval if there are several; also "
             "exports of SQL and Grafana"),
@@ -99,8 +92,7 @@ def add_parser(verbs: Subparsers) -> None:
             "every site; the largest change of the mean of any plan is printed, and kept in "
             "the manifest", types.number()),
     )  # fmt: skip
-    more = parser.add_argument_group("more about the sites")
-    add_options(more,
+    parser.add("more about the sites",
         Switch("--sites", "FILE", "candidate sites: name, lat, lon, a column per "
             "failure-domain level"),
         Switch("--fill", "", "take a missing RTT from the opposite direction (default: refuse)",
@@ -110,20 +102,16 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--scale", "F", "multiply RTTs, 1000 for seconds", types.number(above=True), 1.0),
         Switch("--name", "NAME", "name of the instance (default: the folder name)"),
     )  # fmt: skip
-    group = parser.add_argument_group("files")
-    add_options(group,
+    parser.add("files",
         Switch("-o --output", "FOLDER", "folder of the new instance", required=True),
         Switch("--tables", "", "format of the tables in the folder (default csv)",
             default="csv", choices=("csv", "parquet")),
-        Switch("--force", "", "replace an existing instance"),
+        FORCE,
     )  # fmt: skip
-    add_output(parser, plan=False)
-    group = parser.add_argument_group("Prometheus (import prometheus URL …)")
-    group.add_argument(
-        "--preset", metavar="NAME", choices=_PRESETS,
-        help=f"system whose metrics the server has: {', '.join(_PRESETS)}",
-    )  # fmt: skip
-    add_options(group,
+    parser.add_output()
+    parser.add("Prometheus (import prometheus URL …)",
+        Switch("--preset", "NAME", f"system whose metrics the server has: {', '.join(_PRESETS)}",
+            choices=_PRESETS),
         Switch("--window", "DURATION", "time before --at (default 1d)"),
         Switch("--at", "TIME", "end of the window, RFC 3339 (default: now)"),
         Switch("--match", "LABEL=VALUE", "only series with this label; also =~ with a regular "

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_options, add_verb, ask
+from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import (
     Columns,
     add_table_output,
@@ -18,6 +18,7 @@ from placement.cli.output import (
 )
 from placement.cli.problem_options import instance_from, read_moves
 from placement.errors import InputError, located
+from placement.text import escape, wrap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,21 +30,17 @@ _ALL = -1
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "next", run)
-    ask(parser, "instance", "prices")
-    ask(
-        parser, "today", only=("today",), required=("today",),
-        helps={"today": "plan file of the present configuration"},
-    )  # fmt: skip
-    parser.add_argument(
-        "--moves", nargs="?", type=types.whole(), const=_ALL, metavar="K",
-        help="show instead the best plan with 0, 1, 2, … changes to the present plan, up to K "
-        "(default: until no change helps), each proven, with its gain",
-    )  # fmt: skip
-    add_options(parser,
+    parser.ask("instance", "prices")
+    today = {"today": "plan file of the present configuration"}
+    parser.ask("today", only=("today",), required=("today",), helps=today)
+    parser.add("",
+        Switch("--moves", "K", "show instead the best plan with 0, 1, 2, … changes to the present "
+            "plan, up to K (default: until no change helps), each proven, with its gain",
+            types.whole(), nargs="?", const=_ALL),
         Switch("--lift", "RULES", "rules of the plan that are left out: leader, leaders, pins, "
             "voter-pins, forbidden, non-voters, diversity, survive, budget, or all", types.names),
     )  # fmt: skip
-    ask(parser, "moves", leave=("max_moves",), title="moves (with --moves)")
+    parser.ask("moves", leave=("max_moves",), title="moves (with --moves)")
     add_table_output(parser, plot=False)
 
 
@@ -64,7 +61,6 @@ def run(args: argparse.Namespace) -> int:
     from placement.databases.deployment import read_running
     from placement.evaluation.moves import CurrentSites
     from placement.problem import describe
-    from placement.text import escape, wrap
 
     check_table_targets(args)
     moves = read_moves(args)
@@ -101,8 +97,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _moves_text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     columns: Columns = [
         ("changes", "changes", 0),
         ("mean ms", "mean_latency", 3),
@@ -122,8 +116,6 @@ def _moves_text(table: pd.DataFrame) -> str:
 
 
 def _text(table: pd.DataFrame) -> str:
-    from placement.text import escape, wrap
-
     currency = table.attrs["currency"]
     value, unit = str(table.attrs["objective"]), str(table.attrs["unit"])
     names = {"present": "as it is", "roles": "new roles"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
-from placement.cli.options import Subparsers, add_file, add_verb, ask, question_of
+from placement.cli.options import Subparsers, Switch, add_verb, question_of, written
 from placement.cli.output import check_target, print_json
 from placement.cli.problem_options import present_configuration
 from placement.errors import InputError, PlacementWarning
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "question", run)
-    ask(parser, *GROUPS, required=(), optional=True)
-    parser.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of question files"
-    )
-    add_file(parser, "write the question as TOML")
+    parser.ask(*GROUPS, required=(), optional=True)
+    schema = Switch("--schema", "", "print the JSON schema of question files")
+    parser.add("", schema, *written("write the question as TOML"))
 
 
 def _of_plan(args: argparse.Namespace) -> Question | None:

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_file,
-    add_gone,
-    add_json,
-    add_options,
-    add_verb,
-)
+from placement.cli.options import Parser, Subparsers, Switch, add_verb
 from placement.cli.output import check_target, exit_code_of, show_result
 from placement.errors import InputError, LimitError, UnsupportedError
 from placement.support.entry_points import Group
@@ -59,16 +51,14 @@ def add_parser(parts: Subparsers) -> None:
     """Add the part."""
     parser = add_verb(parts, "quorum", run)
     _add_question(parser)
-    group = parser.add_argument_group("what is shown")
-    what = group.add_mutually_exclusive_group()
-    add_options(what,
+    parser.add("what is shown",
         Switch("--envelope", "", "show the number of optimal configurations, and the ranges of "
             "their figures"),
         Switch("--compare", "", "run all methods; show gap to the best proven bound, seconds, "
             "configuration"),
+        one=True,
     )  # fmt: skip
-    group = parser.add_argument_group("method and output")
-    add_options(group,
+    parser.add("method",
         Switch("--method", "", "method for one key (default auto)",
             default="auto", choices=("auto", *_EXACT)),
         Switch("--time-limit", "S", "time limit in seconds (default: no limit)",
@@ -76,17 +66,7 @@ def add_parser(parts: Subparsers) -> None:
         Switch("--processes", "N", "processes of --keys", types.threads, 1),
         Switch("--batch", "N", "keys per unit of work", types.whole(1), 500),
     )  # fmt: skip
-    add_json(group)
-    add_file(group, "write the plan, or the table of --keys or --compare")
-    prices = "latency alone: traffic has no price in a quorum store"
-    add_gone(
-        parser,
-        {
-            "--pareto": "--target reads with values of --write-limit",
-            **dict.fromkeys(("--traffic", "--storage", "--object-gb", "--digest-gb"), prices),
-            "--budget": prices,
-        },
-    )
+    parser.add_output("write the plan, or the table of --keys or --compare")
     parser.needs(processes="keys", batch="keys")
     parser.set_defaults(csv=False, plot=None, progress=None)
 
@@ -269,35 +249,30 @@ def _step(
 # --- question ---------------------------------------------------------------------------------
 
 
-def _add_question(parser: argparse.ArgumentParser) -> None:
+def _add_question(parser: Parser) -> None:
     """Add the options that make the problem."""
-    parser.add_argument(
-        "store",
-        metavar="RTTS",
-        help="a table of RTTs in ms (square with names in the first row and column, or long with "
-        "src, dst, rtt), or an instance folder or bundled data set, whose site RTTs are used",
-    )
-    add_options(parser,
+    parser.add("",
+        Switch("store", "RTTS", "a table of RTTs in ms (square with names in the first row and "
+            "column, or long with src, dst, rtt), or an instance folder or bundled data set, whose "
+            "site RTTs are used"),
         Switch("--local-rtt", "MS", "least RTT within a site (default 0.5)", types.number(), 0.5),
     )  # fmt: skip
-    group = parser.add_argument_group("demand: one key, or a table of keys")
-    for side in ("reads", "writes"):
-        group.add_argument(
-            f"--{side}", action="append", default=[], metavar="SITE=N",
-            help=f"{side} entering at a site, a whole number (repeatable)",
-        )  # fmt: skip
-    add_options(group,
+    entering = "entering at a site, a whole number (repeatable)"
+    parser.add("demand: one key, or a table of keys",
+        Switch("--reads", "SITE=N", f"reads {entering}", several=True, default=()),
+        Switch("--writes", "SITE=N", f"writes {entering}", several=True, default=()),
         Switch("--own-demand", "", "the counts of the instance: requests of each client enter "
             "at its closest site"),
         Switch("--keys", "FILE", "CSV or Parquet with columns key, reads:<site>, "
             "writes:<site>; needs -o; the table is streamed, and an interrupted run is "
             "continued"),
     )  # fmt: skip
-    group = parser.add_argument_group("rules")
-    model = group.add_mutually_exclusive_group()
-    model.add_argument("--normal", action="store_true", help="BA: latency with nothing lost")
-    model.add_argument("--worst", action="store_true", help="N-1C: the worst loss (default)")
-    add_options(group,
+    parser.add("rules",
+        Switch("--normal", "", "BA: latency with nothing lost"),
+        Switch("--worst", "", "N-1C: the worst loss (default)"),
+        one=True,
+    )  # fmt: skip
+    parser.add("rules",
         Switch("--redirect", "", "clients of a lost site keep their latency, are at the "
             "closest survivor, or reach it by an extra hop (default)",
             default="hop", choices=("keep", "closest", "hop")),
@@ -308,29 +283,23 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
         Switch("--p-writes", "P", "share of writes within the threshold, in place of --p",
             types.number(0, 1, above=True)),
         Switch("--n-max", "N", "largest N (default 5)", types.whole(1), 5),
-    )  # fmt: skip
-    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
-        group.add_argument(option, type=types.whole(1), metavar=text, help=f"fix {text}")
-    add_options(group,
+        *(Switch(f"--{size.lower()}", size, f"fix {size}", types.whole(1)) for size in "NRW"),
         Switch("--failures", "F", "sites lost at once (default 1)", types.whole(), 1),
         Switch("--regions", "LEVEL", "level whose failure domains are the regions"),
         Switch("--lose-region", "", "lose one whole region at a time"),
         Switch("--distinct-regions", "", "no two replicas in one region"),
     )  # fmt: skip
-    group = parser.add_argument_group("goal")
-    add_options(group,
+    limit = "threshold allowed"
+    parser.add("goal",
         Switch("--target", "", "max(T_r, T_w) (default), or one of them, ties by the other",
             choices=("threshold", "reads", "writes")),
         Switch("--weighted", "A,B", "A * T_r + B * T_w, in place of --target", types.two_numbers),
         Switch("--mix", "A,B", "A * normal + B * worst loss, in place of the worst loss alone "
             "(0,1); A,0 with limits: the best normal latency with limits on the worst case",
             types.two_numbers),
+        Switch("--read-limit", "MS", f"largest read {limit}", types.number(), math.inf),
+        Switch("--write-limit", "MS", f"largest write {limit}", types.number(), math.inf),
     )  # fmt: skip
-    for side in ("read", "write"):
-        group.add_argument(
-            f"--{side}-limit", type=types.number(), default=math.inf, metavar="MS",
-            help=f"largest {side} threshold allowed",
-        )  # fmt: skip
 
 
 def _problem(args: argparse.Namespace) -> QuorumProblem:

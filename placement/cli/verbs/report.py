@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from placement.cli import exit_codes as exits
-from placement.cli.options import Subparsers, Switch, add_json, add_options, add_verb, add_work
+from placement.cli.options import FORCE, WORK_LIMIT, Subparsers, Switch, add_verb
 from placement.errors import InputError
 
 
@@ -13,19 +13,19 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "report", run)
     parser.add_argument("source", metavar="PLAN-OR-TABLE", help="a file of a plan or of a table")
-    add_options(parser,
+    parser.add("",
         Switch("-o --output", "FILE", "the HTML file", required=True),
-        Switch("--force", "", "replace existing files"),
+        FORCE,
         Switch("--today --from", "PLAN", "plan file of the present configuration: the page "
             "compares both bills"),
         Switch("--figures", "FOLDER", "folder for the figures of the page as pictures (PNG "
             "needs vl-convert)"),
         Switch("--format", "", "format of the figures (default png)",
             default="png", choices=("png", "svg")),
+        WORK_LIMIT,
     )  # fmt: skip
     parser.needs(format="figures")
-    add_work(parser)
-    add_json(parser, tables=False)
+    parser.add_output(tables=False)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_json, add_options, add_verb
+from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import show_result
 from placement.errors import InputError
+from placement.text import escape, number_text, table
 
 if TYPE_CHECKING:
     from placement.analysis.data_quality import RttChange
@@ -21,7 +22,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "explain", run)
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
-    add_options(parser,
+    parser.add("",
         Switch("--runner-ups", "N", "number of next best plans (default 5)",
             types.whole(0, 10_000), 5),
         Switch("--clients", "N", "number of heaviest clients to analyse (default 5)",
@@ -34,7 +35,7 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--pair", "SITE:SITE", "another doubtful pair, such as one that was filled in; "
             "may be repeated", several=True, default=()),
     )  # fmt: skip
-    add_json(parser)
+    parser.add_output()
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,8 +121,6 @@ def _change(change: RttChange) -> dict[str, object]:
 
 
 def _doubts_text(doubts: tuple[RttChange, ...], percent: float) -> str:
-    from placement.text import escape, table
-
     if not doubts:
         return "Doubtful RTTs: none"
     rows = []
@@ -188,7 +187,6 @@ def _text(
     exact: bool,
 ) -> str:
     from placement.evaluation.score import overhead
-    from placement.text import escape, number_text, table
 
     def changes(other: Plan) -> str:
         gone = [f"−{name}" for name in plan.replicas if name not in other.replicas]

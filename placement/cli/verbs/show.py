@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.dispatch import add_parts
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_options,
-    add_output,
-    add_verb,
-    add_work,
-    ask,
-)
+from placement.cli.options import WORK_LIMIT, Subparsers, Switch, add_verb
 from placement.cli.output import exit_code_of, show_result
 from placement.cli.problem_options import instance_from
 from placement.errors import UnsupportedError
-from placement.question import LARGEST_SIZE
+from placement.text import escape, instance_text, table, wrap
+from placement.text.text_tables import facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,21 +34,17 @@ def add_parser(verbs: Subparsers) -> None:
         if name:
             parser.add_argument("name", nargs="?", metavar="NAME", help=name)
         if part == "protocols":
-            parser.add_argument(
-                "--voters", type=types.whole(1, LARGEST_SIZE), default=_VOTERS, metavar="N",
-                help=f"number of voters for the numbers of answers (default {_VOTERS})",
-            )  # fmt: skip
-        add_output(parser, plan=False)
+            said = f"number of voters for the numbers of answers (default {_VOTERS})"
+            parser.add("", Switch("--voters", "N", said, types.whole(1), _VOTERS))
+        parser.add_output()
 
 
 def _add_instance(verbs: Subparsers) -> None:
     parser = add_verb(verbs, "instance", _run_instance)
-    ask(parser, "instance", "prices")
-    add_options(parser,
-        Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20),
-    )  # fmt: skip
-    add_work(parser)
-    add_output(parser, plan=False)
+    parser.ask("instance", "prices")
+    clients = Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20)
+    parser.add("", clients, WORK_LIMIT)
+    parser.add_output()
 
 
 def _run_instance(args: argparse.Namespace) -> int:
@@ -74,8 +63,6 @@ def _run_instance(args: argparse.Namespace) -> int:
         else:
             show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan))
         return exit_code_of([plan.status])
-    from placement.text import instance_text
-
     instance, most = instance_from(args), max(0, args.clients)
     show_result(
         args, lambda: _instance_document(instance), lambda: instance_text(instance, most=most)
@@ -153,8 +140,6 @@ def _show_list(
     note: str = "",
 ) -> int:
     """Print names with what they mean, and a note below them."""
-    from placement.text import wrap
-    from placement.text.text_tables import facts
 
     def text() -> str:
         below = f"\n\n{wrap(note, indent='  ')}" if note else ""
@@ -212,8 +197,6 @@ def _run_methods(args: argparse.Namespace) -> int:
 
 
 def _methods_list(found: list[Method], broken: dict[str, str]) -> str:
-    from placement.text import escape, table, wrap
-
     rows = [
         [method.name, "exact" if method.exact else "heuristic", method.summary] for method in found
     ]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.options import (
+    EMBED,
+    PROGRESS,
     Subparsers,
     Switch,
-    add_options,
-    add_output,
-    add_progress,
     add_verb,
-    ask,
     limits_from,
     settings_from,
 )
@@ -22,14 +20,15 @@ from placement.cli.problem_options import check_present, instance_from, question
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "solve", run)
-    ask(parser, "instance", "question", "constraints", "prices", "today", "moves")
-    ask(parser, "measures", "tail")
-    add_options(parser,
+    parser.ask("instance", "question", "constraints", "prices", "today", "moves")
+    parser.ask("measures", "tail", "method")
+    parser.add("measures",
         Switch("--price-limits", "", "also tell what is gained without each limit of --keep: "
             "one more question for each"),
     )  # fmt: skip
-    add_progress(ask(parser, "method"))
-    add_output(parser, plan=True)
+    parser.add("method", PROGRESS)
+    parser.add_output("write the plan as JSON")
+    parser.add("output", EMBED)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,17 +38,14 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     problem = question_from(args, instance_from(args))
     check_present(problem, args)
+    limits = limits_from(args)
     with progress_of(args, problem) as progress:
         plan = solve(
-            problem,
-            args.method,
-            **limits_from(args),
-            progress=progress,
-            settings=settings_from(args),
+            problem, args.method, **limits, progress=progress, settings=settings_from(args)
         )
         if args.price_limits:
             from placement.measures.limits import limit_prices
             from placement.methods.options import Options
 
-            plan = limit_prices(plan, args.method, Options(**limits_from(args)))
+            plan = limit_prices(plan, args.method, Options(**limits))
     return show_plan(plan, args)

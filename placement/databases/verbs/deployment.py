@@ -12,19 +12,13 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.dispatch import add_parts
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_file,
-    add_json,
-    add_options,
-    add_verb,
-    ask,
-    settings_from,
-)
+from placement.cli.options import Parser, Subparsers, Switch, add_verb, settings_from
 from placement.cli.output import check_target, print_json, print_notes, show_result
 from placement.cli.problem_options import diversity_from, instance_from, names
-from placement.errors import InputError
+from placement.errors import InputError, UnsupportedError
+from placement.text import escape, page_width, table, wrap
+from placement.text.plans import failures_table, values_text
+from placement.text.text_tables import facts, laid_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,30 +42,25 @@ def add_parser(verbs: Subparsers) -> None:
             "system", metavar="SYSTEM", help="system (placement db export --list shows the names)"
         )
         part.add_argument("files", nargs="+", metavar="FILE", help="output of the database")
-        ask(part, "instance", option=True)
-        add_names(part)
-    group = read.add_argument_group("output")
-    add_json(group)
-    add_file(group, "write the deployment as JSON")
+        part.ask("instance", option=True)
+        _add_names(part)
+    read.add_output("write the deployment as JSON")
     goal = "keep a quorum after the loss of any one domain of LEVEL"
-    lint.add_argument("--survive", metavar="LEVEL", help=f"goal: {goal}, for example country")
-    add_json(lint)
+    lint.add("", Switch("--survive", "LEVEL", f"goal: {goal}, for example country"))
+    lint.add_output()
     evaluate = add_verb(parts, "evaluate", _evaluate)
-    evaluate.add_argument(
-        "deployment", metavar="FILE", help="a file that db read wrote, or a plan file"
-    )
-    ask(evaluate, "instance", option=True)
+    evaluate.add("", Switch("deployment", "FILE", "a file that db read wrote, or a plan file"))
+    evaluate.ask("instance", option=True)
     rules = ("survive", "cap", "distinct", "require", "forbid", "no_vote")
-    group = ask(evaluate, "constraints", only=rules, title="rules")
-    add_options(group,
-        Switch("--losses", "LEVEL", "domains that are lost (default site)", default="site"),
-    )  # fmt: skip
-    ask(evaluate, "method", only=("time_limit",))
-    add_json(evaluate)
+    evaluate.ask("constraints", only=rules, title="rules")
+    losses = Switch("--losses", "LEVEL", "domains that are lost (default site)", default="site")
+    evaluate.add("rules", losses)
+    evaluate.ask("method", only=("time_limit",))
+    evaluate.add_output()
     diff = add_verb(parts, "diff", _diff)
     diff.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
     diff.add_argument("after", metavar="AFTER", help="a deployment or a plan")
-    add_json(diff)
+    diff.add_output()
     _add_export(parts)
 
 
@@ -148,9 +137,6 @@ def _lint(args: argparse.Namespace) -> int:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    from placement.text import escape, page_width, wrap
-    from placement.text.text_tables import laid_out
-
     order = {"error": 0, "warning": 1, "note": 2}
     lines = []
     findings = sorted(findings, key=lambda one: order[one.severity])
@@ -163,8 +149,6 @@ def _findings_text(findings: Sequence[Finding]) -> str:
 
 
 def _deployment_text(deployment: Deployment, findings: Sequence[Finding], nothing: str = "") -> str:
-    from placement.text.text_tables import escape, table
-
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
     # replicas whose place or role is open
     either = deployment.free_voters - deployment.open_of("voter")
@@ -271,8 +255,6 @@ def _value_document(value: DeploymentValue) -> dict[str, object]:
 
 def _value_text(value: DeploymentValue) -> str:
     from placement.problem import describe
-    from placement.text.plans import failures_table, values_text
-    from placement.text.text_tables import facts
 
     plan, best = value.plan, value.best
     rows = [
@@ -310,8 +292,6 @@ def _diff(args: argparse.Namespace) -> int:
     """Compare two deployments or plans, and list the steps between them in a safe order."""
     from placement.databases.deployment import load_deployment
     from placement.databases.servers import path_between
-    from placement.errors import UnsupportedError
-    from placement.text.text_tables import escape, facts
 
     before, after = (load_deployment(path)[0] for path in (args.before, args.after))
     words = before.differences(after)
@@ -351,10 +331,9 @@ def _diff(args: argparse.Namespace) -> int:
     return exits.FOUND
 
 
-def add_names(parser: argparse.ArgumentParser) -> None:
+def _add_names(parser: Parser) -> None:
     """Add the names of places, the name of the database and the settings of the system."""
-    group = parser.add_argument_group("names")
-    add_options(group,
+    parser.add("names",
         Switch("--localities", "FILE", "table with the columns locality (name in the "
             "database), site (name in the instance) and what a system needs (nodes, host, "
             "zone, cloud); or a JSON object of names (default: the names are the same)"),
@@ -368,13 +347,9 @@ def add_names(parser: argparse.ArgumentParser) -> None:
 def _add_export(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "export", _export)
-    parser.add_argument(
-        "system", nargs="?", metavar="SYSTEM", help="system (--list shows the names)"
-    )
-    parser.add_argument(
-        "plan", nargs="?", metavar="PLAN", help="a plan file, or a file that db read wrote"
-    )
-    add_options(parser,
+    parser.add("",
+        Switch("system", "SYSTEM", "system (--list shows the names)", nargs="?"),
+        Switch("plan", "PLAN", "a plan file, or a file that db read wrote", nargs="?"),
         Switch("--list", "", "show what each system can express, and how the output was "
             "validated"),
         Switch("--from", "FILE", "the deployment or plan that runs now: the text then has the "
@@ -382,10 +357,8 @@ def _add_export(verbs: Subparsers) -> None:
         Switch("--instance", "INSTANCE", "for a deployment: the instance of its sites (a plan "
             "contains its instance)"),
     )  # fmt: skip
-    add_names(parser)
-    group = parser.add_argument_group("output")
-    add_json(group, tables=False)
-    add_file(group, "write the text to a file")
+    _add_names(parser)
+    parser.add_output("write the text to a file", tables=False)
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -458,7 +431,6 @@ def _sites_of(args: argparse.Namespace, plan: Plan | QuorumPlan | None) -> tuple
 
 def _list_systems(args: argparse.Namespace) -> int:
     from placement.databases.system import available, load_system
-    from placement.text import page_width, wrap
 
     told: list[dict[str, object]] = []
     blocks = []

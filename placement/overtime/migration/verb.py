@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_options, add_verb, ask
+from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import (
     add_table_output,
     cell,
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "migrate", run)
-    parser.add_argument("plan", metavar="PLAN", help="what runs at the end: a plan, or a file "
-                        "with leader, voters and replicas")  # fmt: skip
-    parser.add_argument("--instance", metavar="INSTANCE", help="instance of a file that is no plan")
-    group = parser.add_argument_group("migration")
-    add_options(group,
+    parser.add("",
+        Switch("plan", "PLAN", "what runs at the end: a plan, or a file with leader, voters and "
+            "replicas"),
+        Switch("--instance", "INSTANCE", "instance of a file that is no plan"),
+    )  # fmt: skip
+    parser.add("migration",
         Switch("--leader-shares", "SITE=SHARE", "share of the groups that a voter leads at "
             "first, once per voter (default: equal)", several=True, default=()),
         Switch("--groups", "N", "number of groups (default 100)", types.whole(1), 100),
@@ -37,9 +38,9 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--percents", "LIST", "percentiles shown (default 50,90,99)",
             types.names, "50,90,99"),
     )  # fmt: skip
-    ask(parser, "method", only=("seed",), helps={"seed": "seed of the order (default 0)"})
+    parser.ask("method", only=("seed",), helps={"seed": "seed of the order (default 0)"})
     title = "distributions of RTTs (default: those of the plan, else every RTT constant)"
-    ask(parser, "tail", leave=("percentile",), title=title)
+    parser.ask("tail", leave=("percentile",), title=title)
     add_table_output(parser)
 
 

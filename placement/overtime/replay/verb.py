@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import (
-    Subparsers,
-    Switch,
-    add_file,
-    add_json,
-    add_options,
-    add_progress,
-    add_verb,
-    ask,
-)
+from placement.cli.options import PLOT, PROGRESS, Subparsers, Switch, add_verb
 from placement.cli.output import (
     check_table_targets,
     print_json,
@@ -44,25 +35,24 @@ _MOST_CELLS = 1_000_000_000
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "replay", run)
-    ask(parser, "instance", leave=("wait",))
-    group = parser.add_argument_group("demand (default: the instance's own, as one database)")
-    source = group.add_mutually_exclusive_group()
-    add_options(source,
+    demand = "demand (default: the instance's own, as one database)"
+    parser.ask("instance", leave=("wait",))
+    parser.add(demand,
         Switch("--demand", "FILE", "a table: database, interval, client, and operation and "
             "count, or a column per operation (.csv, .tsv, .parquet)"),
         Switch("--fleet", "N", "generate N databases", types.whole(1)),
+        one=True,
     )  # fmt: skip
-    add_options(group,
+    parser.add(demand,
         Switch("--fleet-seed", "N", "seed of --fleet (default 0)", types.seed, 0),
         Switch("--days", "", "days of --fleet (default 1)", types.whole(1, 3660), 1),
         Switch("--minutes", "", "minutes of one interval of --fleet (default 30)",
             types.whole(1, 1440), 30),
         Switch("--merge", "K", "make one interval of every K", types.whole(1)),
     )  # fmt: skip
-    ask(parser, "question", "constraints", "prices", "tail")
-    ask(parser, "moves", title="moves (of the strategy 'optimized', from interval to interval)")
-    group = parser.add_argument_group("replay")
-    add_options(group,
+    parser.ask("question", "constraints", "prices", "tail")
+    parser.ask("moves", title="moves (of the strategy 'optimized', from interval to interval)")
+    parser.add("replay",
         Switch("--deployments", "FILE", "present configurations: database, site, role "
             "(replica, voter, leader); default: the sites of --replicas and --voters, or, for "
             "numbers, the plan for the first interval"),
@@ -74,17 +64,14 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--strategies", "LIST", "strategies (default: all)", types.names),
         Switch("--half-life", "X", "intervals after which demand counts half (instead of "
             "--decay)", types.number(above=True, infinite=True)),
+        PROGRESS,
     )  # fmt: skip
-    add_progress(group)
-    ask(parser, "method", only=("method",))
-    group = parser.add_argument_group("output")
-    add_options(group,
+    parser.ask("method", only=("method",))
+    parser.add_output("write every row of the result: .csv or .parquet")
+    parser.add("output", PLOT,
         Switch("--database", "NAME", "database to show in detail (default: the busiest)"),
         Switch("--top", "K", "leaders shown (default 3)", types.whole(1), 3),
     )  # fmt: skip
-    add_json(group)
-    add_file(group, "write every row of the result: .csv or .parquet")
-    group.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg or .pdf")
     parser.needs(fleet_seed="fleet", days="fleet")
     parser.set_defaults(decay=None)
 

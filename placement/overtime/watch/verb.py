@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
-from placement.cli.options import Subparsers, Switch, add_options, add_verb, ask, settings_from
+from placement.cli.options import Subparsers, Switch, add_verb, settings_from
 from placement.cli.problem_options import (
     apply_measures,
     instance_from,
@@ -37,49 +37,36 @@ DEFAULT_HORIZON = 8.0
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = add_verb(verbs, "watch", run)
-    ask(parser, "instance")
-    parser.add_argument(
-        "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
-    )
-    parser.add_argument("--state", required=True, metavar="FILE", help="the state file")
-    ask(parser, "question", "constraints", "prices")
-    ask(parser, "tail", leave=("--horizon",))
-    group = parser.add_argument_group("when to move")
-    group.add_argument(
-        "--horizon",
-        type=types.number(0, _LARGEST),
-        default=DEFAULT_HORIZON,
-        metavar="H",
-        help=f"intervals that a gain is expected to last (default {DEFAULT_HORIZON:g})",
-    )
-    add_options(group,
+    parser.ask("instance")
+    parser.add("",
+        Switch("intervals", "INTERVALS", "a folder of files, or one table that grows"),
+        Switch("--state", "FILE", "the state file", required=True),
+    )  # fmt: skip
+    parser.ask("question", "constraints", "prices")
+    parser.ask("tail", leave=("--horizon",))
+    price = types.number(0, _LARGEST, infinite=True)
+    meant = "in ms added to the latency of one interval; inf forbids it (default 0 where another "
+    meant += "price is given; else from the variability of INSTANCE)"
+    parser.add("when to move",
+        Switch("--horizon", "H", "intervals that a gain is expected to last (default "
+            f"{DEFAULT_HORIZON:g})", types.number(0, _LARGEST), DEFAULT_HORIZON),
         Switch("--confirm", "K", "intervals in a row in which the move must pay (default 1)",
             types.whole(1), 1),
+        Switch("--leader-price", "MS", f"cost of another leader, {meant}", price),
+        Switch("--voter-price", "MS", f"cost of a vote given or taken, {meant}", price),
+        Switch("--add-price", "MS", f"cost of a replica copied to a new site, {meant}", price),
+        Switch("--remove-price", "MS", f"cost of a replica given up, {meant}", price),
+        Switch("--start", "PLAN", "the plan that runs now"),
     )  # fmt: skip
-    for option, what in (
-        ("leader", "of another leader"),
-        ("voter", "of a vote given or taken"),
-        ("add", "of a replica copied to a new site"),
-        ("remove", "of a replica given up"),
-    ):
-        group.add_argument(
-            f"--{option}-price",
-            type=types.number(0, _LARGEST, infinite=True),
-            metavar="MS",
-            help=f"cost {what}, in ms added to the latency of one interval; inf forbids it "
-            "(default 0 where another price is given; else from the variability of INSTANCE)",
-        )
-    group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
-    group = parser.add_argument_group("reading")
-    mode = group.add_mutually_exclusive_group()
-    add_options(mode,
+    parser.add("reading",
         Switch("--once", "", "read the present intervals, and end (default)"),
         Switch("--follow", "", "go on until Ctrl-C"),
         Switch("--adopt", "PLAN", "read no demand: record that this plan runs, instead of the "
             "last recommendation"),
         Switch("--log", "", "read no demand: show the content of the state file"),
+        one=True,
     )  # fmt: skip
-    add_options(group,
+    parser.add("reading",
         Switch("--poll", "S", "seconds between two reads of the folder or table (default 5)",
             types.number(0, 1e6), 5.0),
         Switch("--settle", "S", "seconds a file must be unchanged; 0 where files are renamed "
@@ -89,11 +76,8 @@ def add_parser(verbs: Subparsers) -> None:
         Switch("--final", "", "take the last interval of a table as complete"),
         Switch("--database", "NAME", "rows of this database only"),
     )  # fmt: skip
-    ask(parser, "method", only=("method", "set"))
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--json", action="store_true", help="one JSON document per recommendation and line"
-    )
+    parser.ask("method", only=("method", "set"))
+    parser.add("output", Switch("--json", "", "one JSON document per recommendation and line"))
     parser.needs(poll="follow")
     parser.set_defaults(decay=2.0)  # as the help says; all verbs share the option itself
 
