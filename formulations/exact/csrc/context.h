@@ -288,6 +288,8 @@ typedef struct {
     double *near, *relay, *rtt; /* A, B, sites x padded: RTTs; made when they are first wanted */
     int *rank;                 /* sites x padded */
     double *block, **column;   /* sites x padded: costs, BIG where the client has a nearer fixed replica; by listed site */
+    unsigned char *known;      /* by site: 1 where the block has its costs */
+    int by_column;             /* 1: the listed sites have columns */
     int leader, in_count, *in; /* state of the block; leader -2: none yet */
     int *fixed_rank;           /* padded: as in tree_node */
     double *u, *most, *scale;  /* padded: best multipliers so far, what they are at most, step_scale */

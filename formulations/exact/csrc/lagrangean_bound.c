@@ -49,6 +49,7 @@ int heavy_prepare(context *x)
     h->rank = own(&x->owned, (sites + 1) * width, sizeof(int));
     h->u = own(&x->owned, 5 * width, sizeof(double));
     h->column = own(&x->owned, sites, sizeof(double *));
+    h->known = own(&x->owned, sites, 1);
     h->position = own(&x->owned, sites, sizeof(int));
     h->listed_rho = own(&x->owned, sites, sizeof(double));
     h->in = own(&x->owned, sites, sizeof(int));
@@ -93,40 +94,52 @@ void set_light(context *x, tree_node *f)
     x->effort.work += 0.3 * (double)f->free_count * p->padded;
 }
 
-/* Write the costs of the heavy clients in the state of a node, unless they are there. */
-static void find_heavy_costs(context *x, const tree_node *f)
+/* Forget the costs of the heavy clients where they belong to another state than that of a node. */
+static void begin_heavy_costs(context *x, const tree_node *f)
 {
     heavy_clients *h = &x->heavy;
-    size_t width = (size_t)h->padded, bytes = (size_t)f->in_count * sizeof(int);
+    size_t bytes = (size_t)f->in_count * sizeof(int);
     if (h->leader == x->view.leader && h->in_count == f->in_count && !memcmp(h->in, f->in_site, bytes))
         return;
     h->leader = x->view.leader;
     h->in_count = f->in_count;
     memcpy(h->in, f->in_site, bytes);
+    memset(h->known, 0, (size_t)x->p.sites);
     for (int k = 0; k < h->count; k++)
         h->fixed_rank[k] = f->fixed_rank[h->client[k]];
-    for (int s = 0; s < x->p.sites; s++) {
-        const double *rtt = h->rtt + (size_t)s * width;
-        double *out = h->block + (size_t)s * width;
-        double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, s, h->leader);
-        for (size_t k = 0; k < width; k++)
-            out[k] = h->near[k] * rtt[k] + h->relay[k] * relay;
-        mask_column(out, h->rank + (size_t)s * width, h->fixed_rank, h->padded);
-    }
-    x->effort.work += 0.6 * x->p.sites * (double)width;
+}
+
+/* The costs of the heavy clients at a site, in the state that they belong to. */
+static double *heavy_column(context *x, int site)
+{
+    heavy_clients *h = &x->heavy;
+    size_t width = (size_t)h->padded, at = (size_t)site * width;
+    double *out = h->block + at;
+    if (h->known[site])
+        return out;
+    h->known[site] = 1;
+    double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, site, h->leader);
+    for (size_t k = 0; k < width; k++)
+        out[k] = h->near[k] * h->rtt[at + k] + h->relay[k] * relay;
+    mask_column(out, h->rank + at, h->fixed_rank, h->padded);
+    x->effort.work += 0.6 * (double)width;
+    return out;
 }
 
 /* List free sites for the next evaluations: all, or those of least rho. Then rho of the others stays as it is, and what is found is
- * no bound before an evaluation of all. */
+ * no bound before an evaluation of all. With one certain replica there are no columns of all: a client who prefers it to a site
+ * pays there no more than at the site, and u is no more than that. */
 static void list_sites(context *x, const tree_node *f, int all)
 {
     heavy_clients *h = &x->heavy;
     int n = f->free_count, wanted = (int)(LISTED_SITES * n) + x->p.replicas_max;
     h->listed = all ? n : smallest(x->inner.rho, n, wanted < n ? wanted : n, h->position);
+    h->by_column = !all || f->in_count > 1;
     for (int i = 0; i < h->listed; i++) {
         if (all)
             h->position[i] = i;
-        h->column[i] = h->block + (size_t)f->free_site[h->position[i]] * (size_t)h->padded;
+        if (h->by_column)
+            h->column[i] = heavy_column(x, f->free_site[h->position[i]]);
     }
 }
 
@@ -134,7 +147,7 @@ static void list_sites(context *x, const tree_node *f, int all)
 static void gather_heavy(context *x, const tree_node *f, const double *u)
 {
     heavy_clients *h = &x->heavy;
-    find_heavy_costs(x, f);
+    begin_heavy_costs(x, f);
     for (int k = 0; k < h->count; k++) {
         h->u[k] = u[h->client[k]];
         h->most[k] = f->fixed_cost[h->client[k]];
@@ -149,9 +162,15 @@ static void find_listed_costs(context *x, const tree_node *f, const double *u)
 {
     const heavy_clients *h = &x->heavy;
     size_t row = (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * (size_t)x->p.sites;
-    reduced_costs(h->column, h->listed, u, h->padded, h->listed_rho);
+    if (h->by_column)
+        reduced_costs(h->column, h->listed, u, h->padded, h->listed_rho);
     for (int i = 0; i < h->listed; i++) {
         int s = f->free_site[h->position[i]];
+        if (!h->by_column) {
+            double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, s, h->leader);
+            h->listed_rho[i] =
+                reduced_cost_from_rtts(h->rtt + (size_t)s * (size_t)h->padded, h->near, h->relay, relay, u, h->padded);
+        }
         double price = x->p.price ? x->p.price[row + (size_t)s] : 0.0;
         x->inner.rho[h->position[i]] = h->listed_rho[i] + f->light[s] + price;
     }
@@ -207,9 +226,9 @@ static double enough_of(const context *x, const tree_node *f)
 }
 
 /* The costs at a free site, by position, of the clients whose multipliers take steps. */
-static const double *column_at(const context *x, const tree_node *f, int at)
+static const double *column_at(context *x, const tree_node *f, int at)
 {
-    return f->light ? x->heavy.block + (size_t)f->free_site[at] * (size_t)x->heavy.padded : f->column[at];
+    return f->light ? heavy_column(x, f->free_site[at]) : f->column[at];
 }
 
 /* Find the costs at the sites of a set, and at those of least rho. */
