@@ -27,7 +27,7 @@ from typing import (
     runtime_checkable,
 )
 
-from placement.errors import InputError, JointInputError, nearest, shown
+from placement.errors import InputError, JointInputError, nearest, require, shown
 from placement.question import GROUPS, KEYS, LARGEST_NUMBER, LARGEST_SIZE, Key
 from placement.support.work import WORK
 
@@ -109,12 +109,10 @@ def read_named_texts(
     for value in values:
         name, equals, told = (piece.strip() for piece in value.partition("="))
         good = bool(equals and name and told) and (known is None or name in known)
-        if not good or name in found:
-            among = "" if known is None else ", a name of " + ", ".join(known)
-            problem = "given twice" if good else f"not {form}"
-            raise InputError(
-                problem, field=field, value=value, expected=f"{form}, once for each name{among}"
-            )
+        among = "" if known is None else ", a name of " + ", ".join(known)
+        problem = "given twice" if good else f"not {form}"
+        expected = f"{form}, once for each name{among}"
+        require(good and name not in found, field, problem, value, expected)
         found[name] = told
     return found
 
@@ -122,11 +120,6 @@ def read_named_texts(
 def whole(least: int = 0, most: int = LARGEST_SIZE) -> Callable[[str], int]:
     """Return a type: a whole number within a range."""
     return _typed(lambda value: read_whole(value, "", least, most))
-
-
-def whole_numbers(value: str) -> tuple[int, ...]:
-    """Type: whole numbers >= 1 with commas between them."""
-    return tuple(whole(1)(part) for part in value.split(","))
 
 
 def number(
@@ -584,17 +577,13 @@ def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:
         name = name.rstrip("+").strip()
         key = KEYS.get(name.replace("-", "_"))
         if not equals or key is None or key.name not in asked or key.name == "set":
-            if adds:
-                raise InputError(
-                    f"unknown key{nearest(name, asked)}", field="--set", value=text,
-                    expected="KEY+=VALUE with a key of the question that this verb takes",
-                )  # fmt: skip
+            words = f"unknown key{nearest(name, asked)}"
+            expected = "KEY+=VALUE with a key of the question that this verb takes"
+            require(not adds, "--set", words, text, expected)
             settings.append(text)
             continue
-        if adds and not key.several:
-            raise InputError(
-                "the key has one value", field="--set", value=text, expected=f"{name}=VALUE"
-            )
+        words = "the key has one value"
+        require(key.several or not adds, "--set", words, text, f"{name}=VALUE")
         if key.name == "instance":
             args.instance = value
             continue
@@ -655,9 +644,8 @@ def settings_from(args: argparse.Namespace, form: str = "NAME=VALUE") -> dict[st
     for text in args.set:
         name, equals, value = text.partition("=")
         parts, dots = name.strip().split(".", form.count(".")), form.count(".")
-        if not equals or not all(parts) or len(parts) <= dots:
-            raise InputError("not a setting", field="--set", value=text, expected=form)
-        if name.strip() in settings:
-            raise InputError("set twice", field="--set", value=name.strip(), expected="once")
+        whole_name = equals and all(parts) and len(parts) > dots
+        require(whole_name, "--set", "not a setting", text, form)
+        require(name.strip() not in settings, "--set", "set twice", name.strip(), "once")
         settings[name.strip()] = value
     return settings

@@ -423,6 +423,19 @@ def cell(value: object, digits: int = 2) -> str:
     return f"{value:,.{digits}f}" if isinstance(value, float) else str(value)
 
 
+def page_of(table: pd.DataFrame, columns: Columns, *notes: str, head: str = "") -> str:
+    """Return columns of a table for people, below a `head`, and with notes below it.
+
+    A note that begins with a blank is laid out with an indent.
+    """
+    parts = [*([_laid(head), ""] if head else []), columns_text(table, columns)]
+    return "\n".join([*parts, *(["", *map(_laid, notes)] if notes else [])])
+
+
+def _laid(note: str) -> str:
+    return wrap(escape(note.lstrip()), indent="  " if note.startswith(" ") else "")
+
+
 def columns_text(table: pd.DataFrame, columns: Columns) -> str:
     """Return columns of a table for people, numbers to the right; empty text is shown as –."""
     from placement.text import table as text_table
@@ -544,8 +557,6 @@ def show_rows(
     frame = pd.DataFrame(rows)
     shown: Columns = [(key, key, 0) for key in ("method", "status")]
     shown += [(header, key, 2) for key, header in columns.items()]
-    lines = [wrap(escape(question)), "", columns_text(frame, shown)]
-    lines += ["", *(wrap(escape(fact)) for fact in facts)] if facts else []
     document = {
         "question": question,
         "columns": dict(columns),
@@ -553,5 +564,5 @@ def show_rows(
         "facts": list(facts),
         **(more or {}),
     }
-    show_table(frame, args, document=document, text="\n".join(lines))
+    show_table(frame, args, document=document, text=page_of(frame, shown, *facts, head=question))
     return exits.INTERRUPTED if interrupted else exits.FOUND

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import options as types
-from placement.errors import Gathered, InputError
+from placement.errors import Gathered, InputError, refused, require
 from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
 
 if TYPE_CHECKING:
@@ -45,12 +45,10 @@ def instance_from(args: argparse.Namespace) -> Instance:
     """Load the instance of the arguments with the changes of their options."""
     from placement.api import load
 
-    source: str = args.instance
-    tables = _tables(args)
-    if tables is not None:
+    if (tables := _tables(args)) is not None:
         instance = _assembled(tables)
     else:
-        instance = load(source, mix=args.mix, seed=args.workload_seed)
+        instance = load(args.instance, mix=args.mix, seed=args.workload_seed)
     if not _changed(args):
         return instance
     from placement.model.changed_instance import scale_demand, with_waits, without_sites
@@ -124,8 +122,7 @@ def _waits(given: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in given:
         name, equals, wait = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError("not a wait", field="--wait", value=text, expected="OPERATION=WAIT")
+        require(equals and name.strip(), "--wait", "not a wait", text, "OPERATION=WAIT")
         found.setdefault(name.strip(), []).append(wait.strip())
     return found
 
@@ -200,21 +197,16 @@ def _transfer(args: argparse.Namespace) -> TransferTable:
 
 
 def _places(instance: Instance, text: str) -> dict[str, str]:
-    from placement.io.formats.tables import name_cell, read_table
+    from placement.io.formats.column_reader import ColumnTable
+    from placement.io.formats.tables import read_table
     from placement.io.price_lists import INTERNET, nearest_sites
 
     if text == "nearest":
         return nearest_sites(instance)
     if text == INTERNET:
         return dict.fromkeys(instance.clients, INTERNET)
-    table = read_table(text)
-    client, site = table.column("client"), table.column("site")
-    return {
-        name_cell(cells[client], table.at(row), "client").strip(): name_cell(
-            cells[site], table.at(row), "site"
-        ).strip()
-        for row, cells in enumerate(table.rows)
-    }
+    table = ColumnTable.of(read_table(text))
+    return {table.text("client", row): table.text("site", row) for row in range(table.rows)}
 
 
 def check_present(problem: Problem, args: argparse.Namespace) -> None:
@@ -254,16 +246,12 @@ def tiered_bill(plan: Plan, path: str) -> MonthlyBill:
     from placement.io.price_lists import read_tiers
 
     if plan.bill is None:
-        raise InputError(
-            "no prices", field="--tiers", value=path, expected="an instance with prices"
-        )
+        raise refused("", "--tiers", "no prices", path, "an instance with prices")
     tiers, instance = read_tiers(path), plan.problem.instance
     for name in tiers:
         if name not in instance.sites and name not in instance.clients:
-            raise InputError(
-                "unknown sender", source=path, field="from", value=name,
-                expected="a site or a client of the instance",
-            )  # fmt: skip
+            expected = "a site or a client of the instance"
+            raise refused(path, "from", "unknown sender", name, expected)
     senders = {row.sender for row in plan.bill.rows}
     return plan.bill.with_tiers({name: tiers[name] for name in tiers if name in senders})
 
@@ -306,11 +294,8 @@ def count_or_names(
                 return types.read_number(text, option, -_MOST, _MOST)  # type: ignore[return-value]  # refused there
             return types.read_whole(text, option, -_MOST, _MOST)
         if found := _RANGE.fullmatch(text):
-            if not span:
-                raise InputError(
-                    "a range is not supported here", field=option, value=values[0],
-                    expected="a number, or sites by name",
-                )  # fmt: skip
+            words, expected = "a range is not supported here", "a number, or sites by name"
+            require(span, option, words, values[0], expected)
             low, high = (types.read_whole(end, option, 0, _MOST) for end in found.groups())
             return low, high
     return names(values, known)
@@ -352,8 +337,7 @@ def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[Divers
         expected = "LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters"
         where, least, role = _rule("--require", text, expected)
         level, _, domain = where.partition(":")
-        if not (level and domain):
-            raise InputError("not a rule", field="--require", value=text, expected=expected)
+        require(level and domain, "--require", "not a rule", text, expected)
         rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
     if (path := vars(args).get("keep_diversity")) is None:
         return tuple(rules)
@@ -368,7 +352,7 @@ def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]
     """Return the place, the number and the role of a rule ``PLACE=K`` or ``PLACE=K:ROLE``."""
     found = _RULE.fullmatch(text)
     if found is None:
-        raise InputError("not a rule", field=option, value=text, expected=expected)
+        raise refused("", option, "not a rule", text, expected)
     number = types.read_whole(found["number"], option, 0, LARGEST_SIZE)
     roles: dict[str, Role] = {"voters": "voters", "replicas": "replicas"}
     return found["where"], number, roles.get(found["role"] or "")
@@ -382,48 +366,30 @@ def problem_from(
     Leader, voters and replicas may be a `configuration` to hold against the question: then only
     their numbers are part of it.
     """
-    from placement.problem import ALL_REPLICAS, Problem
+    from placement.problem import Problem
 
-    known = instance.sites
-    if configuration:
-        replicas: Any = len(names(args.replicas, known))
-        voters: Any = len(names(args.voters, known))
-    else:
-        replicas = count_or_names(args.replicas, known, "--replicas")
-        voters = ALL_REPLICAS
-        if args.voters:
-            voters = count_or_names(args.voters, known, "--voters", span=False)
-    witnesses: Any = 0
-    if args.witnesses:
-        witnesses = count_or_names(args.witnesses, known, "--witnesses", span=False)
+    values: dict[str, Any] = {}
+    for key in (key for key in KEYS.values() if key.field):
+        given = getattr(args, key.name)
+        if given in (None, []):
+            continue  # the default of Problem
+        by_name = configuration and key.name in ("replicas", "voters")
+        if key.kind == "names" or by_name:
+            given = names(given, instance.sites)
+        elif key.kind == "size":
+            span = key.name == "replicas"
+            given = count_or_names(given, instance.sites, key.option, span=span)
+        values[key.field] = len(given) if by_name else given
     without_vote = []
     for one in args.votes:
         site, _, votes = one.rpartition("=")
-        if not site.strip() or votes.strip() != "0":
-            raise InputError(
-                "sites vote once or not at all", field="--votes", value=one,
-                expected="SITE=0 for a site without a vote, and no option for the others",
-            )  # fmt: skip
+        words = "sites vote once or not at all"
+        expected = "SITE=0 for a site without a vote, and no option for the others"
+        require(site.strip() and votes.strip() == "0", "--votes", words, one, expected)
         without_vote.append(site.strip())
-    return Problem(
-        instance,
-        replicas=replicas,
-        voters=voters,
-        leader=None if configuration else args.leader,
-        quorum=args.quorum,
-        witnesses=witnesses,
-        leaders=names(args.leaders, known) if args.leaders else None,
-        pinned=names(args.pin, known),
-        pinned_voters=names(args.pin_voter, known),
-        forbidden=names(args.forbid, known),
-        non_voters=(*names(args.no_vote, known), *without_vote),
-        diversity=diversity_from(args, instance),
-        survive=args.survive,
-        decay=args.decay,
-        budget=args.budget,
-        cost_weight=args.cost_weight,
-        protocol=args.protocol,
-    )
+    values["non_voters"] = (*values.get("non_voters", ()), *without_vote)
+    values |= {"leader": None} if configuration else {}
+    return Problem(instance, **values, diversity=diversity_from(args, instance))
 
 
 def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
@@ -433,10 +399,10 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
     if moves is not None:
         if args.today is None:
             option, value = next(iter(_moves_given(args).items()))
-            raise InputError(
-                "moves from no present configuration", field=option, value=value,
-                expected="--today PLAN, the configuration that runs today",
-            )  # fmt: skip
+            words = "moves from no present configuration"
+            raise refused(
+                "", option, words, value, "--today PLAN, the configuration that runs today"
+            )
         current = _today(instance, args)
         if problem.demand.leaderless and [*_moves_given(args)] == ["--max-moves"]:
             args.embed = True  # the instance has a level of its own
@@ -444,11 +410,10 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
 
             least, largest = problem.rules.replicas_min, problem.rules.replicas_max
             if least < largest or problem.rules.voters < largest:
-                raise InputError(
-                    "moves of a store without a leader", field="--replicas, --voters",
-                    value=f"{least}..{largest}, {problem.rules.voters}",
-                    expected="one number of replicas, which all vote",
-                )  # fmt: skip
+                asked = f"{least}..{largest}, {problem.rules.voters}"
+                words, expected = "moves of a store without a leader", "one number of replicas"
+                expected += ", which all vote"
+                raise refused("", "--replicas, --voters", words, asked, expected)
             sites = range(len(problem.instance.sites))
             here = tuple("of today" if site in current.replicas else "new" for site in sites)
             # of n sites a set of k keeps m: n - m leave and k - m join, at most the given number
@@ -465,25 +430,17 @@ def question_of_sizes(
     args: argparse.Namespace, instance: Instance
 ) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
     """Read the numbers, and build the problem of the largest cell."""
-    sizes = counts(args.replicas)
+    sizes, given = counts(args.replicas), ",".join(args.replicas)
     if not sizes:
-        raise InputError(
-            "no numbers of replicas", field="--replicas", value=",".join(args.replicas),
-            expected="numbers: 5, 3..9, or 3,5,7",
-        )  # fmt: skip
-    if not args.voters:
-        raise InputError(
-            "no numbers of voters", field="--voters", value=None,
-            expected="numbers: 3, 3..5, or 3,5; or sites by name",
-        )  # fmt: skip
+        expected = "numbers: 5, 3..9, or 3,5,7"
+        raise refused("", "--replicas", "no numbers of replicas", given, expected)
+    expected = "numbers: 3, 3..5, or 3,5; or sites by name"
+    require(args.voters, "--voters", "no numbers of voters", None, expected)
     voters = counts(args.voters)
     if voters is not None:
         fitting = [count for count in voters if count <= sizes[-1]]
-        if not fitting:
-            raise InputError(
-                "no number of voters fits into any number of replicas", field="--voters",
-                value=",".join(args.voters), expected=f"<= {sizes[-1]}",
-            )  # fmt: skip
+        words = "no number of voters fits into any number of replicas"
+        require(fitting, "--voters", words, ",".join(args.voters), f"<= {sizes[-1]}")
         asked = [str(fitting[-1])]
     else:
         asked = list(names(args.voters, instance.sites))
@@ -539,52 +496,39 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     given = vars(args)
     asked = {n: given[n] for n in ("minimise", "maximise", "keep") if given.get(n)}
     if args.percentile is not None:
-        if "minimise" in asked:
-            raise InputError(
-                "one measure is minimised", field="--percentile", value=args.percentile,
-                expected="one of --percentile and --minimise",
-            )  # fmt: skip
+        words, expected = "one measure is minimised", "one of --percentile and --minimise"
+        require("minimise" not in asked, "--percentile", words, args.percentile, expected)
         asked["minimise"] = f"p{args.percentile:.12g}"
-    if given.get("outage") and not asked:
-        raise InputError(
-            "does nothing without --minimise or --keep", field="--outage", value=args.outage[0]
-        )
+    outages = given.get("outage") or ()
+    for one in outages:
+        require(asked, "--outage", "does nothing without --minimise or --keep", one)
     from placement.measures import MeasureKind, read_limit, read_measure
 
     read = [read_measure(text) for text in given.get("of") or ()]
     read += [read_limit(text).measure for text in asked.get("keep", ())]
     read += [read_measure(asked[name]) for name in ("minimise", "maximise") if name in asked]
     late = [m for m in read if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
-    if not late:
-        for key in (key for key in KEYS.values() if key.group == "tail"):
-            # a file may hold them for later
-            if getattr(args, key.name) is not None and key.name in given.get("given", ()):
-                raise InputError(
-                    "does nothing without --percentile, or a measure such as p99 or within 100 ms",
-                    field=key.option, value=getattr(args, key.name), expected="none",
-                )  # fmt: skip
-    elif args.distributions is None and args.spread is None:
-        option = "--keep" if "keep" in asked else "--minimise"
-        raise InputError(
-            "needs the distributions of RTTs",
-            field=option if args.percentile is None else "--percentile",
-            value=str(late[0]) if args.percentile is None else args.percentile,
-            expected="--distributions FILE, or --spread V where only means are known",
-        )
-    else:
+    option = "--keep" if "keep" in asked else "--minimise"
+    if late:
+        told = (option, str(late[0])) if args.percentile is None else ("--percentile", None)
+        if args.distributions is None and args.spread is None:
+            words = "needs the distributions of RTTs"
+            expected = "--distributions FILE, or --spread V where only means are known"
+            raise refused("", told[0], words, told[1] or args.percentile, expected)
         asked["distributions"] = distributions_from(problem.instance, args)
+    for key in (key for key in KEYS.values() if key.group == "tail" and not late):
+        value, by_option = getattr(args, key.name), key.name in given.get("given", ())
+        words = "does nothing without --percentile, or a measure such as p99 or within 100 ms"
+        # a file may hold them for later
+        require(value is None or not by_option, key.option, words, value, "none")
     moved = [m for m in read if m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED}]
     if moved and problem.current is None:
-        if given.get("today") is None:
-            raise InputError(
-                "changes and copies are counted from the present configuration",
-                field="--keep" if "keep" in asked else "--minimise",
-                value=str(moved[0]),
-                expected="--today PLAN, the configuration that runs today",
-            )
+        words = "changes and copies are counted from the present configuration"
+        expected = "--today PLAN, the configuration that runs today"
+        require(given.get("today") is not None, option, words, str(moved[0]), expected)
         asked["current"] = _today(problem.instance, args)
-    if given.get("outage"):
-        asked["outages"] = types.read_named_numbers(args.outage, "--outage", "NAME=P")
+    if outages:
+        asked["outages"] = types.read_named_numbers(outages, "--outage", "NAME=P")
     return problem.replace(**asked) if asked else problem
 
 
@@ -595,11 +539,9 @@ def distributions_from(instance: Instance, args: argparse.Namespace) -> tuple[Di
         ("spread", ("client_distributions",)),
     ):
         for other in others:
-            if getattr(args, first) is not None and getattr(args, other) is not None:
-                raise InputError(
-                    f"does not go with {KEYS[first].option}", field=KEYS[other].option,
-                    value=getattr(args, other), expected="one",
-                )  # fmt: skip
+            one, more = getattr(args, first), getattr(args, other)
+            words = f"does not go with {KEYS[first].option}"
+            require(one is None or more is None, KEYS[other].option, words, more, "one")
     if not instance.varying_rtt:
         return (_distributions(instance, instance, args),)
     return tuple(
@@ -612,13 +554,9 @@ def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace
     """Return the distributions of one interval, on the grid that all intervals share."""
     width = 1.0 if args.bin_width is None else args.bin_width
     if args.distributions is not None:
-        if whole.varying_rtt:
-            raise InputError(
-                "a file has one distribution per pair, but the RTTs vary by interval",
-                field="--distributions",
-                value=args.distributions,
-                expected="--spread, which gives each interval its own distributions",
-            )
+        words = "a file has one distribution per pair, but the RTTs vary by interval"
+        expected = "--spread, which gives each interval its own distributions"
+        require(not whole.varying_rtt, "--distributions", words, args.distributions, expected)
         from placement.io.rtt_distributions import read_distributions
 
         return read_distributions(

@@ -51,7 +51,7 @@ from placement.io.formats.tables import (
     read_table,
 )
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
-from placement.io.problem_document import read_protocol, refuse_gone
+from placement.io.problem_document import read_protocol
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 from placement.model.prices import PER_SITE, Prices
@@ -244,10 +244,8 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     manifest = _manifest(Path(path))
     document = read_document(manifest)
     document.check_format(FORMAT, VERSION)
-    refuse_gone(document)
     document.only(_KEYS)
     files = document.table("tables")
-    refuse_gone(files)
     files.only(_TABLES)
 
     def table(name: str) -> Table | None:
@@ -437,7 +435,6 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
 
 def operation_from(row: Document) -> Operation:
     """Return the operation that a row of a manifest describes."""
-    refuse_gone(row)
     row.only([field.name for field in dataclasses.fields(Operation)])
     with located(f"{row.source}, {row.place}"):
         return Operation(**{"name": row.text("name"), **row.fields(Operation)})
@@ -476,7 +473,6 @@ def instance_document(instance: Instance) -> dict[str, object]:
 def instance_from_document(document: Document) -> Instance:
     """Build an instance from the object that :func:`instance_document` made."""
     document.check_format(FORMAT, VERSION)
-    refuse_gone(document)
     prices = None
     if document.has("prices"):
         prices = Prices(**document.table("prices").fields(Prices))

@@ -476,17 +476,13 @@ def _check(document: Document, plan: Plan) -> None:
         **breakdown_document(plan),
     }
     document.only((*_AS_READ, *recomputed))
-    given = {key: value for key, value in document.values.items() if key not in _AS_READ}
-    check_recomputed(dataclasses.replace(document, values=given), recomputed, _WHOSE)
+    check_recomputed(document.without(_AS_READ), recomputed, _WHOSE)
 
 
 # --- plans of quorum stores -------------------------------------------------------------------
 
 KIND = "quorum store"
 """Key ``kind`` of a plan file with such a plan; leader plans have none."""
-
-_RETIRED = ("prices", "cost_bound", "cost")
-"""Keys of prices of traffic, which older files hold without a value."""
 
 _CLAIMS = (
     "format", "version", "kind", "status", "termination", "method", "seconds", "bound", "claim",
@@ -565,11 +561,7 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
     before any loss is listed.
     """
     with located(document.source):
-        table = document.table("problem")
-        goal = _without_prices(table.table("goal"))
-        table = _without_prices(table)
-        given = {**table.values, "goal": goal.values}
-        problem = dataclasses.replace(table, values=given).record(QuorumProblem)
+        problem = document.table("problem").record(QuorumProblem)
         configuration = _quorum_configuration(document, problem)
     if configuration is not None:
         try:
@@ -601,23 +593,8 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         raise document.refuse(
             "status", "not the status of this value and bound", repr(plan.status.value)
         )
-    written = {
-        key: value
-        for key, value in document.values.items()
-        if key not in _CLAIMS and (key not in _RETIRED or value is not None)
-    }
-    check_recomputed(
-        dataclasses.replace(document, values=written), _quorum_values(plan), "this configuration"
-    )
+    check_recomputed(document.without(_CLAIMS), _quorum_values(plan), _WHOSE)
     return plan
-
-
-def _without_prices(table: Document) -> Document:
-    for key in _RETIRED:
-        if table.values.get(key) not in (None, "inf"):
-            raise table.refuse(key, "traffic has no price in a quorum store", "null, or no key")
-    kept = {key: value for key, value in table.values.items() if key not in _RETIRED}
-    return dataclasses.replace(table, values=kept)
 
 
 def _quorum_configuration(document: Document, problem: QuorumProblem) -> QuorumConfiguration | None:

@@ -136,7 +136,6 @@ _PLAIN = tuple(
 
 def problem_from(document: Document, instance: Instance) -> Problem:
     """Read the document of :func:`problem_document`, a question about an instance."""
-    refuse_gone(document)
     replicas: int | tuple[int, int] | tuple[str, ...]
     if isinstance(document.values.get("replicas"), dict):
         span = document.table("replicas")
@@ -167,21 +166,6 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
-
-
-_GONE = {
-    "votes": ("sites vote once or not at all", "non_voters: the sites that do not vote"),
-    "vote_layout": ("sites vote once or not at all", "voters and quorum as numbers"),
-    "shares": ("a share is one for all clients", "it as a parameter of the protocol"),
-    "at": ("an operation goes to the nearest replica", "no such key, and replicas that all vote"),
-}
-
-
-def refuse_gone(document: Document) -> None:
-    """Refuse keys of files of older versions of this package, with what takes their place."""
-    for key, (what, instead) in _GONE.items():
-        if document.has(key):
-            raise document.refuse(key, what, instead)
 
 
 def read_protocol(document: Document) -> CommitProtocol | None:

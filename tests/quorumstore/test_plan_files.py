@@ -141,23 +141,6 @@ def test_a_plan_without_certificate_is_proved_by_bounds_within_the_limit(tmp_pat
     assert command("show", path).code == 0
 
 
-def test_a_file_of_before_is_read_and_a_price_is_refused(tmp_path):
-    """Older files name prices of traffic: without a value they are read over."""
-    path = save_plan(place(key(0)), tmp_path / "plan.json")
-    document = json.loads(path.read_text())
-    document["cost"] = document["problem"]["prices"] = None
-    document["problem"]["goal"]["cost_bound"] = "inf"
-    path.write_text(json.dumps(document))
-    assert load_any_plan(path).status is Status.OPTIMAL
-    for where, name, value in (("problem", "prices", {"traffic": []}), ("goal", "cost_bound", 9.0)):
-        changed = json.loads(path.read_text())
-        part = changed["problem"] if where == "problem" else changed["problem"]["goal"]
-        part[name] = value
-        (tmp_path / "other.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match="traffic has no price"):
-            load_any_plan(tmp_path / "other.json")
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_a_certificate_is_counted_before_it_is_followed(seed):
     problem = key(seed, rules=StoreRules(True, max_replicas=4))

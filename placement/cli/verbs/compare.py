@@ -23,15 +23,14 @@ from placement.cli.output import (
     add_table_output,
     cell,
     check_table_targets,
-    columns_text,
     exit_code_of,
+    page_of,
     progress_of,
     records,
     show_table,
 )
 from placement.cli.problem_options import instance_from, question_from, question_of_sizes
-from placement.errors import InputError
-from placement.text import escape, wrap
+from placement.errors import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +42,8 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
     add_parts(verbs, "compare", _add_methods, _add_protocols, _add_sizes, _add_fronts)
 
+
+_COMPLETE = "Every point is proven, and none is missing."
 
 TIME_LIMIT = 60.0
 """Seconds of each method by default: some prove a question in minutes that another does at once."""
@@ -133,10 +134,9 @@ def _methods_text(table: pd.DataFrame) -> str:
         ("seconds", "seconds", 3),
         ("leader", "leader", 0),
     ]
-    said = wrap("gap: to the best bound that any method proved; bound: the method's own")
-    asked = wrap(escape(str(table.attrs["problem"])))
-    lines = [asked, "", columns_text(table, columns), "", said]
-    return "\n".join([*lines, *_reasons(table, lambda row: str(row["method"]))])
+    said = "gap: to the best bound that any method proved; bound: the method's own"
+    why = _reasons(table, lambda row: row["method"])
+    return page_of(table, columns, said, *why, head=str(table.attrs["problem"]))
 
 
 def _minimised_column(table: pd.DataFrame, key: str, decimals: int) -> Columns:
@@ -145,12 +145,10 @@ def _minimised_column(table: pd.DataFrame, key: str, decimals: int) -> Columns:
     return [(f"{name} {unit}".strip(), key, decimals)] if name else []
 
 
-def _reasons(table: pd.DataFrame, name: Callable[[Row], str]) -> list[str]:
-    """Return a line for each row that says why it has no plan."""
+def _reasons(table: pd.DataFrame, name: Callable[[Row], object]) -> list[str]:
+    """Return a note for each row that says why it has no plan."""
     found = [row for row in table.to_dict("records") if row["reason"]]
-    return [
-        wrap(f"{escape(name(row))}: {escape(str(row['reason']))}", indent="  ") for row in found
-    ]
+    return [f"  {name(row)}: {row['reason']}" for row in found]
 
 
 def _add_protocols(verbs: Subparsers) -> None:
@@ -218,11 +216,10 @@ def _protocols_text(table: pd.DataFrame) -> str:
         ("seconds", "seconds", 3),
         ("leader", lambda row: row["replicas"] and (row["leader"] or "none"), 0),
     ]
-    lines = [wrap(escape(str(table.attrs["problem"]))), "", columns_text(table, columns), ""]
-    if first is not None:
-        what = "all" if same else "elsewhere: mean ms"
-        lines.append(wrap(f"{what} on the replicas that are best under {escape(str(first))}"))
-    return "\n".join([*lines, *_reasons(table, lambda row: str(row["protocol"]))])
+    what = "all" if same else "elsewhere: mean ms"
+    said = [] if first is None else [f"{what} on the replicas that are best under {first}"]
+    why = _reasons(table, lambda row: row["protocol"])
+    return page_of(table, columns, *said, *why, head=str(table.attrs["problem"]))
 
 
 def _add_sizes(verbs: Subparsers) -> None:
@@ -275,14 +272,10 @@ def _sweep_text(table: pd.DataFrame) -> str:
         ("leader", "leader", 0),
     ]
     saved = "value" if table.attrs["minimised"] else "latency"
-    lines = [
-        columns_text(table, columns),
-        "",
-        *([wrap(f"minimised: {escape(objective)}")] if objective else []),
-        wrap(f"gain: {saved} saved by the last replica, against one fewer and as many voters"),
-    ]
-    cells = _reasons(table, lambda row: f"{row['replicas']}/{cell(row['voters'])}")
-    return "\n".join([*lines, *cells])
+    said = f"gain: {saved} saved by the last replica, against one fewer and as many voters"
+    why = _reasons(table, lambda row: f"{row['replicas']}/{cell(row['voters'])}")
+    aim = [f"minimised: {objective}"] if objective else []
+    return page_of(table, columns, *aim, said, *why)
 
 
 def _add_fronts(verbs: Subparsers) -> None:
@@ -333,9 +326,12 @@ def _run_fronts(args: argparse.Namespace) -> int:
         "points": records(table),
     }
     show_table(table, args, document=document, text=_pareto_text(table))
-    if table.empty:
-        return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
-    return exit_code_of(table["status"])
+    return _code_of_front(table, complete=table.attrs["complete"])
+
+
+def _code_of_front(table: pd.DataFrame, *, complete: bool) -> int:
+    nothing = ["infeasible" if complete else "unknown"]
+    return exit_code_of(nothing if table.empty else table["status"])
 
 
 def _of_measures(
@@ -351,12 +347,9 @@ def _of_measures(
     from placement.problem import describe
 
     one, other = (read_measure(text) for text in args.of)
-    if voters is not None and len(voters) > 1:
-        raise InputError(
-            "one number of voters goes with --of", field="--voters", value=voters, expected="one"
-        )
-    if args.plot is not None:
-        raise InputError("does not go with --of", field="--plot", value=args.plot, expected="none")
+    words = "one number of voters goes with --of"
+    require(voters is None or len(voters) == 1, "--voters", words, voters, "one")
+    require(args.plot is None, "--plot", "does not go with --of", args.plot, "none")
     problem = problem.replace(replicas=(min(sizes), max(sizes)))
     options = Options(**limits_from(args), settings=settings_from(args))
     front, complete = measure_front(
@@ -377,21 +370,18 @@ def _of_measures(
             for plan in front
         ]
     )
-    sure = "Every point is proven, and none is missing." if complete else "Not complete."
     columns: Columns = [(head, head, 3) for head in heads]
     columns += [("mean ms", "mean_latency", 3), ("leader", "leader", 0)]
     columns.append(("replicas", lambda row: ", ".join(row["replica_sites"]), 0))
-    text = columns_text(found, columns)
+    text = page_of(found, columns, _COMPLETE if complete else "Not complete.")
     document = {
         "question": f"{one} against {other} for {describe(problem)}; on {problem.instance.name}",
         "complete": complete,
         "method": args.method,
         "points": records(found),
     }
-    show_table(found, args, document=document, text=f"{text}\n\n{sure}")
-    if not front:
-        return exit_code_of(["infeasible" if complete else "unknown"])
-    return exit_code_of(found["status"])
+    show_table(found, args, document=document, text=text)
+    return _code_of_front(found, complete=complete)
 
 
 def _pareto_text(table: pd.DataFrame) -> str:
@@ -403,17 +393,14 @@ def _pareto_text(table: pd.DataFrame) -> str:
         *_minimised_column(table, "value", 3),
         *((name, name, 0) for name in ("status", "replicas", "voters", "leader")),
     ]
-    lines = [columns_text(table.assign(number=range(1, len(points) + 1)), columns), ""]
+    notes = []
     if points:
-        lines.append("The sites of the first point, and what changes from point to point:")
+        notes.append("The sites of the first point, and what changes from point to point:")
         for number, row in enumerate(points, 1):
-            sites = row["change"] or ", ".join(row["replica_sites"])
-            lines.append(wrap(f"{number}: {escape(str(sites))}", indent="  "))
-        lines.append("")
+            notes.append(f"  {number}: {row['change'] or ', '.join(row['replica_sites'])}")
+        notes.append("")
     sure = "Not complete: some points are not proven or not found; more time may find them."
-    if table.attrs["complete"]:
-        sure = "Every point is proven, and none is missing."
-    lines.append(wrap(sure))
+    notes.append(_COMPLETE if table.attrs["complete"] else sure)
     if table.attrs["prices"]:
-        lines.append(wrap(f"Prices: {escape(str(table.attrs['prices']))}"))
-    return "\n".join(lines)
+        notes.append(f"Prices: {table.attrs['prices']}")
+    return page_of(table.assign(number=range(1, len(points) + 1)), columns, *notes)

@@ -11,14 +11,13 @@ from placement.cli.output import (
     Columns,
     add_table_output,
     check_table_targets,
-    columns_text,
     exit_code_of,
+    page_of,
     records,
     show_table,
 )
 from placement.cli.problem_options import instance_from, read_moves
-from placement.errors import InputError, located
-from placement.text import escape, wrap
+from placement.errors import InputError, located, refused, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +63,8 @@ def run(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     moves = read_moves(args)
-    if moves is not None and args.moves is None:
-        raise InputError(
-            "prices or limits of moves alone", field="--moves", expected="--moves as well"
-        )
+    alone = moves is not None and args.moves is None
+    require(not alone, "--moves", "prices or limits of moves alone", expected="--moves as well")
     instance = instance_from(args)
     plan = read_running(instance, args.today)
     problem = plan.problem
@@ -75,14 +72,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             problem = without_rules(problem, [part.strip() for part in args.lift.split(",")])
         except InputError as error:
-            raise InputError(
-                "no such rule", field="--lift", value=error.value, expected=error.expected
-            ) from None
+            raise refused("", "--lift", "no such rule", error.value, error.expected) from None
     question = counted(problem)
     with located(args.today):
         if args.moves is None:
             table = next_replicas(plan.replace(problem=question), instance)
-            text, more = _text(table), {str(name): value for name, value in table.attrs.items()}
+            page, more = _text, {str(name): value for name, value in table.attrs.items()}
         else:
             question = question.replace(instance=instance)
             current = CurrentSites(plan.leader or "", plan.voters, plan.replicas)
@@ -90,13 +85,14 @@ def run(args: argparse.Namespace) -> int:
             moving = question.replace(current=current, moves=moves)
             table = move_counts(moving, None if args.moves == _ALL else args.moves)
             question = question.replace(current=None, moves=None)
-            text, more = _moves_text(table), {}
-    said = wrap(f"question of every row: {escape(describe(question))}")
-    show_table(table, args, document={**more, "rows": records(table)}, text=f"{text}\n{said}")
+            page, more = _moves_text, {}
+    columns, notes = page(table)
+    text = page_of(table, columns, *notes, f"question of every row: {describe(question)}")
+    show_table(table, args, document={**more, "rows": records(table)}, text=text)
     return exit_code_of(table["status"])
 
 
-def _moves_text(table: pd.DataFrame) -> str:
+def _moves_text(table: pd.DataFrame) -> tuple[Columns, list[str]]:
     columns: Columns = [
         ("changes", "changes", 0),
         ("mean ms", "mean_latency", 3),
@@ -111,11 +107,10 @@ def _moves_text(table: pd.DataFrame) -> str:
         count = int(first["changes"])
         words = "the first change brings" if count == 1 else f"the first {count} changes bring"
         said.insert(0, f"{words} {first['share']:.0f} % of what is to be had")
-    lines = [columns_text(table, columns), ""]
-    return "\n".join([*lines, *(wrap(escape(line)) for line in said)])
+    return columns, said
 
 
-def _text(table: pd.DataFrame) -> str:
+def _text(table: pd.DataFrame) -> tuple[Columns, list[str]]:
     currency = table.attrs["currency"]
     value, unit = str(table.attrs["objective"]), str(table.attrs["unit"])
     names = {"present": "as it is", "roles": "new roles"}
@@ -129,9 +124,7 @@ def _text(table: pd.DataFrame) -> str:
         ("status", "status", 0),
         ("leader", "leader", 0),
     ]
-    notes = [wrap("gain: against what runs today; every row has its best leader and voters")]
-    if value:
-        notes.insert(0, wrap(f"minimised: {escape(value)}"))
-    if currency:
-        notes.append(wrap("cost: change of the cost, per interval of demand"))
-    return "\n".join([columns_text(table, columns), "", *notes])
+    notes = [f"minimised: {value}"] if value else []
+    notes.append("gain: against what runs today; every row has its best leader and voters")
+    notes += ["cost: change of the cost, per interval of demand"] if currency else []
+    return columns, notes

@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -300,6 +300,11 @@ class Document:
                 words = "unknown key"
                 expected = f"{close[0]!r}?" if close else "one of " + ", ".join(known)
                 raise InputError(words, source=self.source, field=self.key(key), expected=expected)
+
+    def without(self, keys: Collection[str]) -> Document:
+        """Return the table without some keys."""
+        kept = {key: value for key, value in self.values.items() if key not in keys}
+        return dataclasses.replace(self, values=kept)
 
     def has(self, key: str) -> bool:
         """Return whether a key is there and not null."""
