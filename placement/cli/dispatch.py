@@ -15,18 +15,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import Any
 
 from placement import __version__
-from placement.cli.exit_codes import (
-    BAD_INPUT,
-    BROKEN_PIPE,
-    FOUND,
-    INFEASIBLE,
-    INTERRUPTED,
-    NOTHING,
-    SOLVER,
-)
+from placement.cli import exit_codes as exits
 from placement.cli.options import Parser, Subparsers, Verb, complete, of_file
 from placement.cli.output import print_label, use_terminal_width
 from placement.errors import (
@@ -286,7 +278,7 @@ def ignore_broken_pipe(command: Callable[[], int]) -> int:
             sys.stdout.flush()
     except BrokenPipeError:
         forget_stdout()
-        return BROKEN_PIPE
+        return exits.BROKEN_PIPE
 
 
 def forget_stdout() -> None:
@@ -354,10 +346,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return ignore_broken_pipe(lambda: _run(argv, heard))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return exits.INTERRUPTED
     except PlacementError as error:
         _print_error(str(error))
-        return SOLVER if isinstance(error, SolverError) else BAD_INPUT
+        return exits.SOLVER if isinstance(error, SolverError) else exits.BAD_INPUT
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
@@ -365,7 +357,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             forget_stdout()
         where = f"{error.filename}: " if error.filename is not None else ""
         _print_error(f"{where}{error.strerror}")
-        return BAD_INPUT
+        return exits.BAD_INPUT
 
 
 @contextlib.contextmanager
@@ -407,7 +399,7 @@ def _refuse_verb(given: str) -> int:
     known = [verb for group in SHOWN.values() for verb in group] + list(VERBS.names())
     if given in GONE:
         _print_error(f"placement {given} is gone: placement {GONE[given]}")
-        return INFEASIBLE
+        return exits.INFEASIBLE
     raise InputError(
         f"invalid choice: {given!r}{nearest(given, known)} (placement alone shows the verbs)",
         field="VERB",
@@ -438,12 +430,12 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
             os.environ["COMP_POINT"] = str(int(point) + len(part) - len(verb))
         add_verbs(verbs, words)
         answer_shell(parser)
-        return FOUND
+        return exits.FOUND
     given = with_default_part(given)
     word = next((text for text in given if not text.startswith("-")), None)
     if not given or given in (["-h"], ["--help"]):
         print(overview() + ("" if given != ["--help"] else f"\n\n{_EPILOG}"), end="\n")
-        return FOUND
+        return exits.FOUND
     option = given[0].startswith("--completion")
     if word is not None and not option and word not in (*VERBS.names(), *_parts()):
         return _refuse_verb(word)
@@ -451,10 +443,10 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
     try:
         args, unknown = parser.parse_known_args(given)
     except SystemExit as stop:  # --help and --version
-        return stop.code if isinstance(stop.code, int) else FOUND
+        return stop.code if isinstance(stop.code, int) else exits.FOUND
     if args.completion is not None:
         print(shell_script(args.completion))
-        return FOUND
+        return exits.FOUND
     if args.verb is None:
         raise InputError("the following arguments are required: VERB (see placement --help)")
     command = args.command.removeprefix("placement ")
@@ -474,8 +466,8 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
     except InputError as error:
         raise of_file(error, args) from None
     goes_on = getattr(args, "until_interrupted", False)  # Ctrl-C is how the verb ends
-    early = bool(heard) and not goes_on and code in (FOUND, NOTHING)
-    return INTERRUPTED if early else code
+    early = bool(heard) and not goes_on and code in (exits.FOUND, exits.NOTHING)
+    return exits.INTERRUPTED if early else code
 
 
 def _print_error(message: str) -> None:
@@ -486,18 +478,11 @@ def _print_error(message: str) -> None:
 def _one_line_warnings() -> Iterator[None]:
     """Show our own warnings as one line each, without the line of code they came from."""
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, PlacementWarning):
             print_label("warning", escape(str(message)))
         else:
-            before(message, category, filename, lineno, file, line)
+            before(message, category, *where, **more)
 
     with warnings.catch_warnings():
         before = warnings.showwarning

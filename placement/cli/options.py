@@ -17,7 +17,6 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
-    TYPE_CHECKING,
     Any,
     NoReturn,
     Protocol,
@@ -28,11 +27,16 @@ from typing import (
 )
 
 from placement.errors import InputError, JointInputError, nearest, require, shown
-from placement.question import GROUPS, KEYS, LARGEST_NUMBER, LARGEST_SIZE, Key
+from placement.question import (
+    GROUPS,
+    KEYS,
+    LARGEST_NUMBER,
+    LARGEST_SIZE,
+    Key,
+    Question,
+    read_question,
+)
 from placement.support.work import WORK
-
-if TYPE_CHECKING:
-    from placement.question import Question
 
 # --- types of arguments: text in, a checked value out, or a message that helps ---------------
 
@@ -492,13 +496,7 @@ class Verb(Protocol):
 class _Set(argparse.Action):
     """Sets a key of the question, and notes that the user gave it; lists begin empty."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, *_: object) -> None:
         given: set[str] = vars(namespace).setdefault("given", set())
         if self.const:  # several
             values = [*(getattr(namespace, self.dest) if self.dest in given else ()), values]
@@ -525,8 +523,6 @@ def complete(args: argparse.Namespace) -> None:
     args.question = None
     source = vars(args).get("instance")
     if isinstance(source, str) and source.lower().endswith(".toml"):
-        from placement.question import read_question
-
         args.question = question = read_question(source, others=_verbs_with)
         given: set[str] = vars(args).get("given", set())
         for key, value in question.given():
@@ -606,8 +602,6 @@ def _verbs_with(option: str) -> str:
 
 def question_of(args: argparse.Namespace) -> Question:
     """Return the question of the arguments, as a file would hold it."""
-    from placement.question import Question
-
     found: Question = args.question or Question()
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value

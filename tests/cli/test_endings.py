@@ -383,7 +383,7 @@ def test_names_cannot_turn_the_text_of_a_quorum_plan(command: Run, tmp_path: Pat
 
 
 PLUG_IN = """
-import placement.cli.dispatch as exits
+import placement.cli.exit_codes as exits
 
 def add_parser(verbs):
     parser = verbs.add_parser("greet", help="greet the sites")

@@ -19,7 +19,7 @@ from placement.cli.problem_options import (
     names,
     problem_from,
 )
-from placement.errors import CertificateError, InputError
+from placement.errors import CertificateError, require
 from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def _check(args: argparse.Namespace) -> _Checked:
     from placement.proof.certificate_check import check_certificate
 
     plan = None if is_fleet_file(args.plan) else load_any_plan(args.plan, work=args.work)
-    if args.again and not isinstance(plan, Plan):
-        kind = "a fleet" if plan is None else "a quorum store"
-        words = f"the search is not repeated for the plan of {kind}"
-        raise InputError(words, field="--again", expected="a plan that solve wrote; or no --again")
+    words = "the search is not repeated for the plan of "
+    words += "a fleet" if plan is None else "a quorum store"
+    again = args.again and not isinstance(plan, Plan)
+    require(not again, "--again", words, expected="a plan that solve wrote; or no --again")
     if plan is None:
         return _fleet(args)
     if not isinstance(plan, Plan):

@@ -15,9 +15,11 @@ from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import Parser, Subparsers, Switch, add_verb
 from placement.cli.output import check_target, exit_code_of, show_result
-from placement.errors import InputError, LimitError, UnsupportedError
+from placement.errors import LimitError, UnsupportedError, require
 from placement.support.entry_points import Group
-from placement.support.status import OPTIMALITY_TOLERANCE
+from placement.support.status import OPTIMALITY_TOLERANCE, Termination
+from placement.text import escape, number_text, table
+from placement.text.plans import quorum_plan_text
 
 if TYPE_CHECKING:
     from placement.quorumstore import QuorumPlan, QuorumProblem
@@ -42,6 +44,8 @@ _COLUMNS = {
     "seconds": "seconds",
     "quorums": "N-R-W",
 }
+
+_INSTANCE = "a bundled data set, or the folder of an instance"
 
 _MOST_REQUESTS = 10**15
 """Most requests of a site that one option may add."""
@@ -80,53 +84,41 @@ def run(args: argparse.Namespace) -> int:
     problem = _problem(args)
     if args.keys is not None:
         return _table(problem, args)
-    if args.output is not None and args.envelope:
-        raise InputError("a range of optima is no plan", field="-o", expected="one key, or --keys")
+    output = args.output or ""
+    words = "a range of optima is no plan"
+    require(not (output and args.envelope), "-o", words, expected="one key, or --keys")
     if args.compare:
         return _compare(problem, args)
-    if args.output is not None and args.output.lower().endswith((".csv", ".parquet")):
-        raise InputError("only tables are written as such", field="-o", expected="--keys, or .json")
+    table, words = output.lower().endswith((".csv", ".parquet")), "only tables are written as such"
+    require(not table, "-o", words, expected="--keys, or .json")
     check_target(args)
     if args.envelope:
         return _envelope(problem, args)
+    from placement.io.plan_file import quorum_plan_document, save_plan
+
     plan: QuorumPlan = PARTS.load("place")(problem, args.method, time_limit=args.time_limit)
     written = ""
     if args.output is not None:
-        from placement.io.plan_file import save_plan
-
         written = f"Nothing was written to {args.output}"
         if plan.configuration is not None:
             written = f"Written to {save_plan(plan, args.output, force=args.force)}"
-    from placement.io.plan_file import quorum_plan_document
-    from placement.text.plans import quorum_plan_text
-
     said = f"\n\n{written}" if written else ""
     show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan) + said)
     return exit_code_of([plan.status])
 
 
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
-    from placement.support.status import Termination
-    from placement.text import escape
-
-    if args.output is None:
-        raise InputError(
-            "an output file is required", field="--keys", expected="-o FILE together with --keys"
-        )
+    words, expected = "an output file is required", "-o FILE together with --keys"
+    require(args.output is not None, "--keys", words, expected=expected)
 
     def progress(state: Any) -> None:
         print(
             f"{state.keys:,} keys, {state.solved:,} solved, {state.seconds:.0f} s", file=sys.stderr
         )
 
+    limits = {"batch": args.batch, "processes": args.processes}
     summary = PARTS.load("keys")(
-        problem,
-        args.keys,
-        args.output,
-        batch=args.batch,
-        processes=args.processes,
-        progress=progress,
-        force=args.force,
+        problem, args.keys, args.output, progress=progress, force=args.force, **limits
     )
     done = summary.termination is Termination.FINISHED
     document = {
@@ -157,9 +149,6 @@ def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
         return {"value": found.value, "optima": found.count, **told}
 
     def text() -> str:
-        from placement.text import number_text
-        from placement.text.text_tables import table
-
         words = {
             "normal": "threshold in normal operation",
             "failure": "threshold after the worst loss",
@@ -316,32 +305,24 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
     if args.own_demand:
         demand = _own_demand(args)
     if args.keys is not None:
-        one = args.reads or args.writes or args.own_demand
-        if one or args.envelope or args.compare:
-            raise InputError(
-                "one key and a table of keys were given", field="--keys", value=args.keys,
-                expected="no --reads, --writes, --own-demand, --envelope, --compare",
-            )  # fmt: skip
+        one = args.reads or args.writes or args.own_demand or args.envelope or args.compare
+        expected = "no --reads, --writes, --own-demand, --envelope, --compare"
+        words = "one key and a table of keys were given"
+        require(not one, "--keys", words, args.keys, expected)
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
     from placement.quorumstore import Goal, LossScope, Redirect, StoreRules, Target
 
     target = Target(args.target or "threshold")
     read_weight = write_weight = 1.0
     if args.weighted is not None:
-        if args.target is not None:
-            raise InputError(
-                "two goals were given", field="--weighted", value=args.weighted,
-                expected="no --target",
-            )  # fmt: skip
+        words = "two goals were given"
+        require(args.target is None, "--weighted", words, args.weighted, "no --target")
         target = Target.WEIGHTED
         read_weight, write_weight = args.weighted
     normal_weight, worst_weight = 0.0, 1.0
     if args.mix is not None:
-        if args.normal:
-            raise InputError(
-                "--mix needs losses, and --normal has none", field="--mix", value=args.mix,
-                expected="--worst, or no --mix",
-            )  # fmt: skip
+        words = "--mix needs losses, and --normal has none"
+        require(not args.normal, "--mix", words, args.mix, "--worst, or no --mix")
         normal_weight, worst_weight = args.mix
     return QuorumProblem(
         rtt,
@@ -376,20 +357,21 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
 
 def _own_demand(args: argparse.Namespace) -> dict[str, CountArray]:
     """Return the reads and writes of the instance itself."""
-    from placement import datasets, load
+    from placement import load
     from placement.quorumstore.problem import site_requests
 
-    if args.reads or args.writes:
-        raise InputError(
-            "the demand is given twice", field="--own-demand", expected="no --reads and no --writes"
-        )
-    if args.store not in datasets.names() and not Path(args.store).is_dir():
-        raise InputError(
-            "a table of RTTs has no demand", field="--own-demand", value=args.store,
-            expected="a bundled data set, or the folder of an instance",
-        )  # fmt: skip
+    words, twice = "the demand is given twice", args.reads or args.writes
+    require(not twice, "--own-demand", words, expected="no --reads and no --writes")
+    words, known = "a table of RTTs has no demand", _is_instance(args.store)
+    require(known, "--own-demand", words, args.store, _INSTANCE)
     reads, writes = site_requests(load(args.store))
     return {"reads": reads, "writes": writes}
+
+
+def _is_instance(store: str) -> bool:
+    from placement import datasets
+
+    return store in datasets.names() or Path(store).is_dir()
 
 
 def _store(args: argparse.Namespace) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
@@ -397,26 +379,19 @@ def _store(args: argparse.Namespace) -> tuple[tuple[str, ...], FloatArray, tuple
 
     from placement import datasets, load
 
-    if args.store in datasets.names() or Path(args.store).is_dir():
+    if _is_instance(args.store):
         instance = load(args.store)
-        if instance.site_rtt.ndim != 2:
-            raise InputError("RTTs vary by interval", field="RTTS", value=args.store)
+        require(instance.site_rtt.ndim == 2, "RTTS", "RTTs vary by interval", args.store)
         regions: tuple[str, ...] = ()
         if args.regions is not None:
             regions = tuple(str(label or "") for label in instance.labels(args.regions))
         return instance.sites, np.array(instance.site_rtt), regions
-    if args.regions is not None:
-        raise InputError(
-            "a table of RTTs has no levels", field="--regions", value=args.regions,
-            expected="a bundled data set, or the folder of an instance",
-        )  # fmt: skip
+    words = "a table of RTTs has no levels"
+    require(args.regions is None, "--regions", words, args.regions, _INSTANCE)
     from placement.io.feeds.rtt_tables import read_rtt
 
-    if not Path(args.store).is_file():
-        raise InputError(
-            "no such file or data set", field="RTTS", value=args.store,
-            expected="a table of RTTs, or one of " + ", ".join(datasets.names()),
-        )  # fmt: skip
+    known = "a table of RTTs, or one of " + ", ".join(datasets.names())
+    require(Path(args.store).is_file(), "RTTS", "no such file or data set", args.store, known)
     found = read_rtt(args.store)
     sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
     table, _ = found.between(sites, sites, diagonal=False)
@@ -431,10 +406,8 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
     counts = np.zeros(len(sites), dtype=np.int64)
     for text in values:
         site, equals, number = text.rpartition("=")
-        if not equals or site not in sites or not number.isdecimal():
-            raise InputError(
-                "not a count", field=f"--{side}", value=text,
-                expected="SITE=N with a whole number and a site of " + ", ".join(sites),
-            )  # fmt: skip
+        good = equals and site in sites and number.isdecimal()
+        expected = "SITE=N with a whole number and a site of " + ", ".join(sites)
+        require(good, f"--{side}", "not a count", text, expected)
         counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
     return counts

@@ -6,7 +6,7 @@ import argparse
 
 from placement.cli import exit_codes as exits
 from placement.cli.options import FORCE, WORK_LIMIT, Subparsers, Switch, add_verb
-from placement.errors import InputError
+from placement.errors import refused
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -44,17 +44,13 @@ def run(args: argparse.Namespace) -> int:
     source, written, today = load_source(args.source, work=args.work), [], None
     if args.today is not None:
         if not isinstance(source, Plan) or source.bill is None:
-            raise InputError(
-                "no bill", field="--from", value=args.source,
-                expected="a plan for an instance with prices",
-            )  # fmt: skip
+            expected = "a plan for an instance with prices"
+            raise refused("", "--from", "no bill", args.source, expected)
         today = present_configuration(source.problem.instance, args.today)
     if args.figures is not None:
         if not isinstance(source, Plan):
-            raise InputError(
-                "a comparison or sweep has no figures of its own", field="--figures",
-                value=args.source, expected="a plan",
-            )  # fmt: skip
+            words = "a comparison or sweep has no figures of its own"
+            raise refused("", "--figures", words, args.source, "a plan")
         figures = save_figures(source, args.figures, format=args.format, force=args.force)
         written = [str(path) for path in figures]
     write_report(source, args.output, today=today, force=args.force)

@@ -9,7 +9,7 @@ from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import show_result
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.text import escape, number_text, table
 
 if TYPE_CHECKING:
@@ -48,20 +48,16 @@ def run(args: argparse.Namespace) -> int:
     from placement.analysis.sensitivity import demand_range, next_best_plans, safe_demand_range
     from placement.io.plan_file import load_plan, rows_document
 
-    if args.pair and args.doubt is None:
-        raise InputError(
-            "no share of doubt given", field="--pair", expected="--doubt PERCENT with it"
-        )
+    doubted, expected = args.doubt is not None, "--doubt PERCENT with it"
+    require(doubted or not args.pair, "--pair", "no share of doubt given", expected=expected)
     plan = load_plan(args.plan)
     if not plan.found:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")
     heaviest = sorted(plan.client_rows, key=lambda row: -row.operations)[: args.clients]
     clients = [row.client for row in heaviest if row.operations > 0]
     after_losses = plan.problem.objective.kind == "measures"
-    if after_losses and args.exact:
-        raise InputError(
-            "no exact ranges are known after losses", field="--exact", expected="safe ones"
-        )
+    words, exact = "no exact ranges are known after losses", after_losses and args.exact
+    require(not exact, "--exact", words, expected="safe ones")
     if not after_losses:
         demand = [demand_range(plan, client) for client in clients]
     following = next_best_plans(plan, max(1, args.runner_ups))
@@ -102,8 +98,7 @@ def _doubts(plan: Plan, texts: list[str], percent: float) -> tuple[RttChange, ..
     pairs = []
     for text in texts:
         first, colon, second = text.partition(":")
-        if not colon:
-            raise InputError("no pair", field="--pair", value=text, expected="SITE:SITE")
+        require(colon, "--pair", "no pair", text, "SITE:SITE")
         pairs.append((first.strip(), second.strip()))
     pairs.extend(data_quality(plan.problem.instance).doubtful)
     return effects_of_doubt(plan, pairs[:_MOST_DOUBTS], off=percent / 100)
