@@ -16,7 +16,7 @@ from placement.analysis.sweep import sweep
 from placement.databases.deployment import deployment_of_plan
 from placement.databases.localities import Localities, load_localities, plain_names
 from placement.databases.system import load_system, write_deployment
-from placement.errors import InputError, PlacementError, UnsupportedError
+from placement.errors import InputError, PlacementError, UnsupportedError, refused
 from placement.evaluation.losses import score_after
 from placement.explore.question import (
     PageQuestion,
@@ -59,31 +59,19 @@ _HEAVIEST = 12
 
 
 def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[str, object]:
-    """Return a plan for the browser.
+    """Return a plan for the browser, beside its question and the ground of the map.
 
-    Parameters
-    ----------
-    question
-        That of the plan.
-    plan
-        Any plan.
-    ground
-        Of the map.
-
-    Returns
-    -------
-    dict
-        The keys of :func:`placement.io.plan_file.outcome_document`; ``badge`` and
-        ``asked``, the status and the question in words; ``currency``; ``shares`` of the operations;
-        ``limits``, one row for each limit of the question; ``after``, the same keys after the loss
-        of ``question.lost``, None without a loss or if the service stops; and ``html``, the layers
-        of the map and the panels ``facts``, ``table`` and ``clients``.
+    It has the keys of :func:`placement.io.plan_file.outcome_document`; ``badge`` and ``asked``, the
+    status and the question in words; ``currency``; ``shares`` of the operations; ``limits``, one
+    row for each limit of the question; ``after``, the same keys after the loss of
+    ``question.lost``, None without a loss or if the service stops; and ``html``, the layers of the
+    map and the panels ``facts``, ``table`` and ``clients``.
     """
     prices = plan.problem.instance.prices
     shown, after = plan, None
     if question.lost and plan.found:
         after = after_loss(plan, question.lost)
-        shown = plan if after is None else after
+        shown = after or plan
     view = map_view(plan.problem.instance, shown, ground)
     panels: dict[str, str] = {"facts": _facts(question, plan, after), "clients": "", "table": ""}
     if plan.found:
@@ -113,25 +101,10 @@ def answer_document(question: PageQuestion, plan: Plan, ground: Ground) -> dict[
 
 
 def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
-    """Return the surviving part of a plan after a loss, under the best surviving leader.
+    """Return what survives of a plan when sites are lost, under the best surviving leader.
 
-    Parameters
-    ----------
-    plan
-        With a configuration.
-    lost
-        Names of sites.
-
-    Returns
-    -------
-    Plan or None
-        Replicas and voters that survive, evaluated with the quorum of the plan; None where the
-        service stops.
-
-    Raises
-    ------
-    InputError
-        For an unknown site, and where operations have waits or voters are witnesses.
+    Replicas and voters that survive are evaluated with the quorum of the plan; None where the
+    service stops. An unknown site, operations with waits and witnesses are refused.
     """
     problem, configuration = plan.problem, plan.configuration
     assert configuration is not None
@@ -272,10 +245,7 @@ _MOST_CLIENTS = 20
 def tail(question: PageQuestion, plan: Plan) -> dict[str, object]:
     """Return the 99th percentile of a plan: ``ms``, None beyond the horizon, and ``words``.
 
-    Raises
-    ------
-    InputError
-        Where operations have waits, or nothing was found.
+    Operations with waits are refused, and a plan without a configuration.
     """
     if plan.configuration is None:
         raise InputError("there is no plan to evaluate", field="plan", value=plan.status.value)
@@ -288,15 +258,7 @@ def tail(question: PageQuestion, plan: Plan) -> dict[str, object]:
 
 
 def why(plan: Plan, site: str | None) -> dict[str, object]:
-    """Return the runner-up, the cost of each rule, and the losses of single sites.
-
-    Parameters
-    ----------
-    plan
-        Any plan.
-    site
-        Site that the user selected.
-    """
+    """Return the runner-up, the cost of each rule and of the selected site, and single losses."""
     if plan.status is not Status.OPTIMAL:
         words = "No plan is proven, so nothing is known about the next one."
         return {"html": join([tag("p", None, words), _losses(plan)])}
@@ -391,15 +353,7 @@ def front(problem: Problem) -> dict[str, object]:
 
 
 def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dict[str, object]:
-    """Return two plans side by side: figures, clients, and a map for each.
-
-    Parameters
-    ----------
-    plans, names
-        Two plans, and what the user calls them.
-    ground
-        Of the maps.
-    """
+    """Return two plans side by side, under the user's names: figures, clients, a map for each."""
     first, second = plans
     if not (first.found and second.found):
         return {"html": tag("p", None, "One of the questions has no plan."), "differs": [[], []]}
@@ -466,20 +420,9 @@ FORMATS = ("plan", "report", "export", "question")
 def plan_file(plan: Plan, format: str, system: str, database: str) -> dict[str, object]:
     """Return a file: its ``name``, its media ``type`` and its ``text``; ``notes`` of an export.
 
-    Parameters
-    ----------
-    plan
-        With a configuration.
-    format
-        "plan": the plan with its certificate and the instance inside, as ``placement check`` reads
-        it; "report": the HTML page; "export": statements for a database.
-    system, database
-        Names of the database system and of the database, for "export".
-
-    Raises
-    ------
-    InputError
-        Without a configuration, and for a placement that the database cannot be told.
+    The format "plan" is the plan with its certificate and the instance inside, as ``placement
+    check`` reads it; "report" is the HTML page; "export" are statements for a `database` of a
+    `system`. A plan without a configuration, and one that the database cannot be told, are refused.
     """
     if not plan.found:
         raise InputError("there is no plan to write", field="plan", value=plan.status.value)
@@ -517,21 +460,12 @@ Answer = dict[str, object]
 
 @dataclass(frozen=True)
 class Explorer:
-    """State of the server: the instance, where it came from, and the limit of a question.
+    """State of the server: the instance, where it came from, and the limit of a question."""
 
-    Attributes
-    ----------
-    instance, origin
-        Sites, clients, RTTs and demand; where they came from.
-    time_limit
-        Most seconds of a search.
-    start
-        Question that the page opens on; None: five replicas, three voters.
-    """
-
-    instance: Instance
-    origin: Question
-    time_limit: float = 30.0
+    instance: Instance  #: sites, clients, RTTs and demand
+    origin: Question  #: where they came from
+    time_limit: float = 30.0  #: most seconds of a search
+    #: question that the page opens on; None: five replicas, three voters
     start: Mapping[str, object] | None = None
 
     @cached_property
@@ -567,23 +501,10 @@ JOBS = ("plan", "tail", "why", "curve", "front", "everyone", "compare", "file", 
 
 
 def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> Answer:
-    """Run a job.
+    """Run a job of a kind of :data:`JOBS` on a JSON object of the browser.
 
-    Parameters
-    ----------
-    explorer
-        What the server keeps.
-    kind
-        One of :data:`JOBS`.
-    value
-        JSON object of the browser.
-    listen
-        Called with the reports of a search.
-
-    Raises
-    ------
-    PlacementError
-        As of :func:`placement.solve`, and for a value of another form.
+    `listen` is called with the reports of a search. Errors are those of :func:`placement.solve`,
+    and InputError for a value of another form.
     """
     text(kind, "kind", choices=JOBS)
     if not isinstance(value, dict):
@@ -600,19 +521,16 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
             values = tomllib.loads(words)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"not TOML ({error})", source=source) from None
-        asked = question_from(values, source=source)
-        if asked.instance not in (None, explorer.origin.instance):
-            raise InputError(
-                "a question about another instance", source=source, field="instance",
-                value=asked.instance, expected=repr(explorer.origin.instance),
-            )  # fmt: skip
+        asked, mine = question_from(values, source=source), explorer.origin.instance
+        if asked.instance not in (None, mine):
+            words = "a question about another instance"
+            raise refused(source, "instance", words, asked.instance, repr(mine))
         return {"question": page_question(asked, explorer.instance, files=False)}
     if kind == "compare":
         questions, names = elements(value.get("questions"), "questions"), value.get("names")
         if len(questions) != 2 or not isinstance(names, list) or len(names) != 2:
-            raise InputError(
-                "not two questions", field="questions", expected="two, and their names"
-            )
+            expected = "two, and their names"
+            raise InputError("not two questions", field="questions", expected=expected)
         plans = [explorer.solve(explorer.question(one), listen) for one in questions]
         return compared(plans, [text(name, "names") for name in names], explorer.ground)
     question = explorer.question(value.get("question"))

@@ -61,20 +61,11 @@ class AddedSite:
 
 @dataclass(frozen=True)
 class PageQuestion:
-    """Question of the browser.
+    """Question of the browser."""
 
-    Attributes
-    ----------
-    instance
-        That of the server, unchanged.
-    asked
-        The keys of a question file.
-    shares, added, counts, interval, lost, current
-        The keys of the page alone, see the module.
-    """
-
-    instance: Instance
-    asked: Question
+    instance: Instance  #: that of the server, unchanged
+    asked: Question  #: the keys of a question file
+    # the keys of the page alone, see the module
     shares: Mapping[str, float]
     added: tuple[AddedSite, ...]
     counts: tuple[str, str] | None = None
@@ -183,20 +174,10 @@ def _of_file(key: Key) -> bool:
 
 
 def read_question(value: object, instance: Instance) -> PageQuestion:
-    """Read a question of the browser.
+    """Read a question of the browser, a JSON value, about the instance of the server.
 
-    Parameters
-    ----------
-    value
-        JSON value.
-    instance
-        That of the server.
-
-    Raises
-    ------
-    InputError
-        For an unknown key and a value of the wrong kind. The content of the question is checked
-        when :attr:`PageQuestion.problem` is first read.
+    Unknown keys and values of the wrong kind are refused. The content of the question is checked
+    when :attr:`PageQuestion.problem` is first read.
     """
     if not isinstance(value, dict):
         raise InputError("not an object", field="question", expected="named keys")
@@ -266,19 +247,10 @@ def question_file(question: PageQuestion, origin: Question) -> str:
 def page_question(asked: Question, instance: Instance, *, files: bool) -> dict[str, object]:
     """Return the document of the browser for the question of a file.
 
-    Parameters
-    ----------
-    asked
-        Without replicas and voters: five and three.
-    instance
-        That of the server, with the changes of the file if it may read `files`.
-    files
-        Whether files that the question names are read; a question of the browser reads none.
-
-    Raises
-    ------
-    InputError
-        For a key that the page does not have, and as of a command line with these options.
+    A question without replicas and voters gets five and three. The instance is that of the server,
+    with the changes of the file if `files` that the question names may be read; a question of the
+    browser reads none. A key that the page does not have is refused; other errors are those of a
+    command line with these options.
     """
     found: dict[str, object] = {}
     for key, value in asked.given():

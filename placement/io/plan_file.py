@@ -344,13 +344,7 @@ def load_plan(
     certificate = document.plain("certificate") if document.has("certificate") else None
     if not isinstance(certificate, dict | None):
         raise document.refuse("certificate", "not a certificate", "named keys")
-    table = document.table("stats")
-    stats: dict[str, float | int | str] = {}
-    for key in table.values:
-        plain = table.plain(key)
-        if not isinstance(plain, (int, float, str)):
-            raise table.refuse(key, "not a number or text", "a number or text")
-        stats[key] = plain
+    stats = {key: _plain(document.table("stats"), key) for key in document.table("stats").values}
     plan = Plan(
         problem=problem,
         configuration=configuration,
@@ -368,6 +362,13 @@ def load_plan(
         check_certificate(plan)
         plan = plan.replace(checked=True)
     return plan
+
+
+def _plain(table: Document, key: str) -> float | int | str:
+    plain = table.plain(key)
+    if not isinstance(plain, (int, float, str)):
+        raise table.refuse(key, "not a number or text", "a number or text")
+    return plain
 
 
 def _told(document: Document) -> dict[str, Any]:
@@ -470,11 +471,8 @@ def _check(document: Document, plan: Plan) -> None:
         ):
             if key in table.values and table.values[key] != told:
                 raise table.refuse(key, "does not match the instance", repr(told))
-    recomputed = {
-        **configuration_document(plan),
-        "gap": finite(plan.gap),
-        **breakdown_document(plan),
-    }
+    values = {**configuration_document(plan), "gap": finite(plan.gap)}
+    recomputed = {**values, **breakdown_document(plan)}
     document.only((*_AS_READ, *recomputed))
     check_recomputed(document.without(_AS_READ), recomputed, _WHOSE)
 
@@ -573,26 +571,19 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         names = [problem.sites[site] for site in configuration.replicas]
         broken = evaluate(problem, names, configuration.read, configuration.write).reasons
         if broken:
-            raise document.refuse(
-                "replicas", "the configuration breaks: " + "; ".join(broken), "one that obeys"
-            )
+            words = "the configuration breaks: " + "; ".join(broken)
+            raise document.refuse("replicas", words, "one that obeys")
     none = status is Status.INFEASIBLE
     bound = math.inf if none else document.number("bound", -math.inf)
     try:
-        plan = QuorumPlan.of(
-            problem,
-            configuration,
-            bound=bound,
-            **_told(document),
-            certificate=_tree(document, problem),
-        )
+        told = {**_told(document), "certificate": _tree(document, problem)}
+        plan = QuorumPlan.of(problem, configuration, bound=bound, **told)
     except SolverError as error:
         field = "bound" if "bound" in str(error) else "replicas"
         raise document.refuse(field, str(error), "what the configuration has") from None
     if plan.status is not status:
-        raise document.refuse(
-            "status", "not the status of this value and bound", repr(plan.status.value)
-        )
+        words = "not the status of this value and bound"
+        raise document.refuse("status", words, repr(plan.status.value))
     check_recomputed(document.without(_CLAIMS), _quorum_values(plan), _WHOSE)
     return plan
 
@@ -626,9 +617,8 @@ def _tree(document: Document, problem: QuorumProblem) -> RefutationTree | None:
             raise table.refuse("order", f"no site {name!r}", "sites of the problem")
     rows, found = table.tables("prefixes"), []
     if len(rows) != len(problem.pairs):
-        raise table.refuse(
-            "prefixes", f"{len(rows)} entries", f"one for each of {len(problem.pairs)} N, R, W"
-        )
+        expected = f"one for each of {len(problem.pairs)} N, R, W"
+        raise table.refuse("prefixes", f"{len(rows)} entries", expected)
     for row, pair in zip(rows, problem.pairs, strict=True):
         row.only(("n", "r", "w", "reasons"))
         if (row.whole("n"), row.whole("r"), row.whole("w")) != pair:

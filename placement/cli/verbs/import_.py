@@ -13,8 +13,9 @@ from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import FORCE, Subparsers, Switch, add_verb
 from placement.cli.output import print_json, print_notes, print_page
-from placement.errors import Gathered, InputError, for_each, refused
+from placement.errors import Gathered, for_each, refused, require
 from placement.support.entry_points import entry_points
+from placement.text import escape, instance_text
 
 if TYPE_CHECKING:
     from placement.analysis.data_quality import DataQuality, DoubtfulPair
@@ -145,17 +146,16 @@ def run(args: argparse.Namespace) -> int:
     from placement.io.instance_folder import save_instance
     from placement.io.merge_clients import merge_clients
     from placement.io.rtt_distributions import pairs_csv
-    from placement.text import escape, instance_text
 
     check_folder(args.output, force=args.force)
     if args.distributions is not None:
         check_file(args.distributions, force=args.force)
     served, gathered = args.rtt[0] == WORD, Gathered()  # the errors of all files are told at once
     for option in () if served else ("preset", *_OF_SERVER):
-        if (value := vars(args)[option]) is not None:
-            words, field = "an option for placement import prometheus only", f"--{option}"
-            expected = "placement import prometheus URL --preset NAME"
-            raise InputError(words, field=field.replace("_", "-"), value=value, expected=expected)
+        words = "an option for placement import prometheus only"
+        expected, field = f"placement import {WORD} URL --preset NAME", f"--{option}"
+        given = vars(args)[option]
+        require(given is None, field.replace("_", "-"), words, given, expected)
     names = types.read_named_texts(_parts(args.site_of), "--site-of", "HOST=SITE")
     own = tuple(_operation(text) for text in args.operation if ":" in text)
     said: list[str] = []
@@ -233,14 +233,11 @@ def _served(
     from placement.prometheus import metrics_server as prometheus
 
     for option, value in (("--columns", args.columns), ("--unit", args.unit)):
-        if value is not None:
-            words = "an option for files only"
-            raise InputError(words, field=option, value=value, expected="files")
-    if len(args.rtt) != 2:
-        expected = "placement import prometheus http://HOST:PORT --preset NAME"
-        raise InputError("one URL is required", field=WORD, value=args.rtt[1:], expected=expected)
-    if args.preset is None:
-        raise InputError("whose metrics", field="--preset", expected=" or ".join(_PRESETS))
+        require(value is None, option, "an option for files only", value, "files")
+    expected = f"placement import {WORD} http://HOST:PORT --preset NAME"
+    require(len(args.rtt) == 2, WORD, "one URL is required", args.rtt[1:], expected)
+    known = " or ".join(_PRESETS)
+    require(args.preset is not None, "--preset", "whose metrics", expected=known)
     told = {field: vars(args)[option] for option, field in _OF_SERVER.items()}
     given = {field: value for field, value in told.items() if value is not None}
     if "target" in given:
@@ -271,15 +268,9 @@ def _rtts(
     from placement.io.feeds.registry import FeedRequest, read_feed
 
     roles = _columns(args.columns, ("src", "dst", "rtt", "interval"), "--columns")
-    request = FeedRequest(
-        roles,
-        args.unit,
-        args.decimal,
-        args.measured_from or "",
-        args.table or "",
-        args.rows or "",
-        args.one_way or args.scale == 2,
-    )
+    places = (args.measured_from or "", args.table or "", args.rows or "")
+    one_way = args.one_way or args.scale == 2
+    request = FeedRequest(roles, args.unit, args.decimal, *places, one_way)
 
     def read(path: str) -> RttReading:
         feed, reading = read_feed(path, args.format, request)
@@ -315,8 +306,7 @@ def _asked_unit(reading: RttReading) -> float:
     print(f"RTTs look like {unit}: the largest is {largest:g}.", file=sys.stderr)
     print(f"Unit ({', '.join(_UNITS)}) [{unit}]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip() or unit
-    if answer not in _UNITS:
-        raise InputError("no unit", field="unit", value=answer, expected=" or ".join(_UNITS))
+    require(answer in _UNITS, "unit", "no unit", answer, " or ".join(_UNITS))
     return UNITS[answer]
 
 

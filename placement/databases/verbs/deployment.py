@@ -15,7 +15,9 @@ from placement.cli.dispatch import add_parts
 from placement.cli.options import Parser, Subparsers, Switch, add_verb, settings_from
 from placement.cli.output import check_target, print_json, print_notes, show_result
 from placement.cli.problem_options import diversity_from, instance_from, names
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError, UnsupportedError, require
+from placement.io.formats.document import encode_json, encode_text
+from placement.io.formats.files import read_text, write_file
 from placement.text import escape, page_width, table, wrap
 from placement.text.plans import failures_table, values_text
 from placement.text.text_tables import facts, laid_out
@@ -74,8 +76,6 @@ def _read(args: argparse.Namespace) -> int:
     """
     from placement.databases.deployment import deployment_document
     from placement.databases.findings import broken
-    from placement.io.formats.document import encode_json
-    from placement.io.formats.files import write_file
 
     check_target(args)
     reading, _ = _reading(args)
@@ -96,7 +96,6 @@ def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
     from placement.databases.findings import lint_deployment
     from placement.databases.localities import load_localities
     from placement.databases.system import load_system, read_deployment
-    from placement.io.formats.files import read_text
 
     instance = instance_from(args)
     system = load_system(args.system)
@@ -370,13 +369,11 @@ def _export(args: argparse.Namespace) -> int:
     if args.list:
         return _list_systems(args)
     for field in ("system", "plan"):
-        if getattr(args, field) is None:
-            raise InputError("missing", field=field.upper(), expected="SYSTEM PLAN, or --list")
+        there, expected = getattr(args, field) is not None, "SYSTEM PLAN, or --list"
+        require(there, field.upper(), "missing", expected=expected)
     from placement.databases.deployment import check_sites, load_deployment
     from placement.databases.localities import load_localities, localities_template
     from placement.databases.system import load_system, write_deployment
-    from placement.io.formats.document import encode_text
-    from placement.io.formats.files import write_file
 
     check_target(args)
     system = load_system(args.system)
