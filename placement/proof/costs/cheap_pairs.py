@@ -13,7 +13,6 @@ Example: a client with costs 5, 9, 30 and u = 8 has one such pair, and lowers ρ
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
@@ -77,27 +76,57 @@ class SortedBetas:
         return self.values * (is_free.take(self.sites) & (self.places < first.take(self.clients)))
 
 
-class PairList(ABC):
+def limits_above(u: Whole) -> Whole:
+    """Return limits for multipliers and those a little larger."""
+    return np.asarray(u + (np.abs(u) >> _MARGIN) + 1)
+
+
+@cache
+def compiled_sums() -> ModuleType | None:
+    """Return the compiled loops; None where no compiler was there at installation."""
+    try:
+        from placement.proof import _pair_sums
+    except ImportError:
+        return None
+    return _pair_sums
+
+
+class CompiledPairs:
     """List of pairs of a client and a site below a limit of the client, which serves some states.
+
+    It is in memory of the compiled loops (``csrc/pair_sums.c``), which are the checker's own; no
+    search uses them.
 
     Parameters
     ----------
+    pairs
+        The list.
     limits
         No pair of a client that costs less than this is left out, shape (clients,).
     inside, free
         A state whose pairs these are, with those of every state that goes on from it: I, and which
         sites are free.
+    placed
+        β whose entries before each pair are known to the list.
     """
 
-    def __init__(self, limits: Whole, inside: frozenset[int], free: BoolArray) -> None:
+    def __init__(
+        self,
+        pairs: _Pairs,
+        limits: Whole,
+        inside: frozenset[int],
+        free: BoolArray,
+        placed: SortedBetas | None = None,
+    ) -> None:
         self.limits, self.inside, self.free = limits, inside, free
+        self.pairs, self._placed = pairs, placed
+        self._no_entries = np.zeros(len(limits) + 1, dtype=np.int64)
 
     def covers(self, u: Whole, inside: Collection[int], is_free: BoolArray) -> bool:
         """Return whether the pairs of a state and of multipliers are among these."""
         held = self.inside.issubset(inside) and not (is_free & ~self.free).any()
         return bool(held and (u <= self.limits).all())
 
-    @abstractmethod
     def sums(
         self,
         u: Whole,
@@ -106,7 +135,7 @@ class PairList(ABC):
         is_free: BoolArray,
         beta: SortedBetas | None,
         betas: Whole,
-    ) -> tuple[Whole, PairList | None]:
+    ) -> tuple[Whole, CompiledPairs | None]:
         """Return Σ_c min(0, w'_cj + P_cj − u_c) of every free site, and a shorter list.
 
         Parameters
@@ -126,184 +155,6 @@ class PairList(ABC):
             The sums, shape (sites,), and the pairs that count in this state and those after it;
             None where they are not much fewer.
         """
-
-
-def limits_above(u: Whole) -> Whole:
-    """Return limits for multipliers and those a little larger."""
-    return np.asarray(u + (np.abs(u) >> _MARGIN) + 1)
-
-
-def few(counted: int, listed: int) -> bool:
-    """Return whether so many of the listed pairs are worth a separate list."""
-    return _NARROW * counted <= listed
-
-
-class CheapPairs(PairList):
-    """Pairs in NumPy, sorted by site.
-
-    Parameters
-    ----------
-    clients, sites, costs, places
-        Of each pair, shape (pairs,): cost w', and place of the site in the client's order.
-    limits, inside, free
-        As for :class:`PairList`.
-    """
-
-    def __init__(
-        self,
-        clients: IntArray,
-        sites: IntArray,
-        costs: Whole,
-        places: IntArray,
-        limits: Whole,
-        inside: frozenset[int],
-        free: BoolArray,
-        among: tuple[SortedBetas, IntArray, IntArray] | None = None,
-    ) -> None:
-        super().__init__(limits, inside, free)
-        self.clients, self.sites, self.costs, self.places = clients, sites, costs, places
-        self._starts = np.flatnonzero(np.diff(sites, prepend=-1))
-        self._present = sites[self._starts]
-        self._entries = among
-
-    def sums(
-        self,
-        u: Whole,
-        first: IntArray,
-        inside: Collection[int],
-        is_free: BoolArray,
-        beta: SortedBetas | None,
-        betas: Whole,
-    ) -> tuple[Whole, PairList | None]:
-        """Return what :meth:`PairList.sums` says."""
-        counts = self.counted(first, is_free)
-        fewer = self.narrowed(counts, inside, is_free, beta)
-        if fewer is None:
-            return self.savings(u, beta, betas, counts), None
-        return fewer.savings(u, beta, betas, None), fewer
-
-    def counted(self, first: IntArray, is_free: BoolArray) -> BoolArray:
-        """Return which pairs count in a state: free sites before the first one of I."""
-        return np.asarray(is_free.take(self.sites) & (self.places < first.take(self.clients)))
-
-    def narrowed(
-        self,
-        counts: BoolArray,
-        inside: Collection[int],
-        is_free: BoolArray,
-        beta: SortedBetas | None,
-    ) -> Self | None:
-        """Return the pairs that count in a state; None where they are not much fewer."""
-        if not few(int(np.count_nonzero(counts)), len(counts)):
-            return None
-        kept = np.flatnonzero(counts)
-        among = None
-        if beta is not None:
-            before, start = self._among(beta)
-            among = (beta, before.take(kept), start.take(kept))
-        return type(self)(
-            self.clients.take(kept),
-            self.sites.take(kept),
-            self.costs.take(kept),
-            self.places.take(kept),
-            self.limits,
-            frozenset(inside),
-            is_free,
-            among,
-        )
-
-    def savings(
-        self, u: Whole, beta: SortedBetas | None, betas: Whole, counts: BoolArray | None
-    ) -> Whole:
-        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every site, shape (sites,).
-
-        Parameters
-        ----------
-        u
-            u_c, shape (clients,).
-        beta, betas
-            β (None: all are 0), and what of them counts in the state.
-        counts
-            Pairs that count; None: all do.
-        """
-        totals = np.zeros(len(self.free), dtype=np.int64)
-        if not len(self.costs):
-            return totals
-        saved = self.costs - u.take(self.clients)
-        if beta is not None:
-            before, start = self._among(beta)
-            sums = np.zeros(len(betas) + 1, dtype=np.int64)
-            np.cumsum(betas, out=sums[1:])
-            saved += sums.take(before)
-            saved -= sums.take(start)  # together P_cj
-        np.minimum(saved, 0, out=saved)
-        if counts is not None:
-            saved *= counts
-        totals[self._present] = np.add.reduceat(saved, self._starts)
-        return totals
-
-    def _among(self, beta: SortedBetas) -> tuple[IntArray, IntArray]:
-        """Return how many entries of β come before each pair, and before its client's first."""
-        if self._entries is None or self._entries[0] is not beta:
-            width, starts = len(self.free) + 1, beta.starts
-            start = starts.take(self.clients)
-            before = start.copy()
-            some = np.flatnonzero((starts[1:] > starts[:-1]).take(self.clients))
-            keys = self.clients.take(some) * width + self.places.take(some)
-            before[some] = beta.keys.searchsorted(keys)
-            self._entries = (beta, before, start)
-        return self._entries[1:]
-
-
-@cache
-def compiled_sums() -> ModuleType | None:
-    """Return the compiled loops; None where no compiler was there at installation."""
-    try:
-        from placement.proof import _pair_sums
-    except ImportError:
-        return None
-    return _pair_sums
-
-
-class CompiledPairs(PairList):
-    """Pairs in memory of the compiled loops.
-
-    The loops (``csrc/pair_sums.c``) are the checker's own; no search uses them. They compute the
-    same whole numbers as NumPy does, in a tenth of the time, and are left out if they were not
-    built.
-
-    Parameters
-    ----------
-    pairs
-        The list.
-    limits, inside, free
-        As for :class:`PairList`.
-    placed
-        β whose entries before each pair are known to the list.
-    """
-
-    def __init__(
-        self,
-        pairs: _Pairs,
-        limits: Whole,
-        inside: frozenset[int],
-        free: BoolArray,
-        placed: SortedBetas | None = None,
-    ) -> None:
-        super().__init__(limits, inside, free)
-        self.pairs, self._placed = pairs, placed
-        self._no_entries = np.zeros(len(limits) + 1, dtype=np.int64)
-
-    def sums(
-        self,
-        u: Whole,
-        first: IntArray,
-        inside: Collection[int],
-        is_free: BoolArray,
-        beta: SortedBetas | None,
-        betas: Whole,
-    ) -> tuple[Whole, PairList | None]:
-        """Return what :meth:`PairList.sums` says."""
         from placement.proof import _pair_sums
 
         starts = self._no_entries
@@ -320,7 +171,7 @@ class CompiledPairs(PairList):
         counted = _pair_sums.savings(
             self.pairs, u, before, is_free, len(betas), starts, prefix, totals
         )
-        if not few(counted, _pair_sums.count(self.pairs)):
+        if _NARROW * counted > _pair_sums.count(self.pairs):
             return totals, None
         pairs = _pair_sums.narrow(self.pairs, before, is_free)
         kept = frozenset(inside)

@@ -35,9 +35,7 @@ import numpy.typing as npt
 
 from placement.proof.claim import Claim, Scale, wait_columns
 from placement.proof.costs.cheap_pairs import (
-    CheapPairs,
     CompiledPairs,
-    PairList,
     SortedBetas,
     compiled_sums,
     limits_above,
@@ -52,14 +50,13 @@ if TYPE_CHECKING:
 Whole = npt.NDArray[np.int64]
 
 BELOW = 1 - 2.0**-51
-_BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the cache
 
 
 @dataclass
 class _Made:
     """Lists and detours of costs of pairs, made when they are first asked for."""
 
-    pairs: PairList | None = None  # all that any state needs
+    pairs: CompiledPairs | None = None  # all that any state needs
     detours: Detours | None = None
 
 
@@ -115,7 +112,7 @@ class TableCosts:
         """
         self._kept = costs
         self._made = _Made() if made is None else made
-        self._lists: list[PairList] = []
+        self._lists: list[CompiledPairs] = []
         nowhere = np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
         self._nearest: list[tuple[frozenset[int], IntArray, Whole]] = [
             (frozenset(), nowhere, np.zeros(len(self.rank), dtype=np.int64))
@@ -236,13 +233,18 @@ class TableCosts:
         The first list serves all states, each further one those that go on from a state in which
         few of the pairs before count: like the states of a tree that is searched depth first.
         """
+        if compiled_sums() is None:
+            return self._table_savings(u, first, is_free, beta, betas)
         while self._lists and not self._lists[-1].covers(u, inside, is_free):
             self._lists.pop()
         if not self._lists:
             base = self._made.pairs
             if base is None or not base.covers(u, inside, is_free):
                 above = limits_above(u)
-                base = self._listed(above if base is None else np.maximum(base.limits, above))
+                limits = above if base is None else np.maximum(base.limits, above)
+                every = np.ones(self.rank.shape[1], dtype=bool)
+                pairs = self._compiled_list(limits)
+                base = CompiledPairs(pairs, limits, frozenset(), every)
                 self._made.pairs = base
             self._lists.append(base)
         totals, fewer = self._lists[-1].sums(u, first, inside, is_free, beta, betas)
@@ -250,25 +252,24 @@ class TableCosts:
             self._lists.append(fewer)
         return totals
 
-    def _listed(self, limits: Whole) -> PairList:
-        """List all pairs that cost less than a limit of the client."""
-        clients, sites = self.rank.shape
-        every = np.ones(sites, dtype=bool)
-        if compiled_sums() is not None:
-            return CompiledPairs(self._compiled_list(limits), limits, frozenset(), every)
-        rows = max(1, _BLOCK // sites)
-        parts: list[tuple[IntArray, Whole, IntArray]] = []
-        for start in range(0, max(1, clients), rows):
-            part = slice(start, start + rows)
-            costs = self._whole_costs(part)
-            at = np.flatnonzero(costs < limits[part, np.newaxis])  # a mask is ten times as slow
-            places = self.rank[part].ravel().take(at)
-            parts.append((at + start * sites, costs.ravel().take(at), places))
-        pair, cost, place = (np.concatenate(column) for column in zip(*parts, strict=True))
-        client, site = np.divmod(pair, sites)
-        order = site.astype(np.min_scalar_type(sites)).argsort(kind="stable")
-        client, site, cost, place = (column.take(order) for column in (client, site, cost, place))
-        return CheapPairs(client, site, cost, place, limits, frozenset(), every)
+    def _table_savings(
+        self,
+        u: Whole,
+        first: IntArray,
+        is_free: BoolArray,
+        beta: SortedBetas | None,
+        betas: Whole,
+    ) -> Whole:
+        """Return the same sums from the whole table, where the loops were not built."""
+        saved = self._whole_costs(slice(None)) - u[:, np.newaxis]
+        if beta is not None:
+            some = np.flatnonzero(np.diff(beta.starts))
+            keys = some[:, np.newaxis] * (self.rank.shape[1] + 1) + self.rank[some]
+            sums = np.append(0, np.cumsum(betas))
+            before = sums[beta.starts[some], np.newaxis]
+            saved[some] += sums[beta.keys.searchsorted(keys)] - before  # P_cj
+        saved[~(is_free & (self.rank < first[:, np.newaxis]))] = 0
+        return np.asarray(np.minimum(saved, 0).sum(axis=0))
 
     def _compiled_list(self, limits: Whole) -> _Pairs:
         """Return the list of the cheap pairs, made by the compiled loops."""
