@@ -105,7 +105,7 @@ CASES = [
     grid(placement.pareto, points=2),
     (
         "next_replicas", placement.next_replicas,
-        {"plan": PLAN, "instance": INSTANCE, "method": "exact", "progress": None},
+        {"plan": PLAN, "instance": INSTANCE},
     ),
     (
         "scale_demand", placement.scale_demand,
@@ -168,10 +168,9 @@ CASES = [
     ("Instance.client_index", INSTANCE.client_index, {"name": CLIENTS[0]}),
     of_class(Percentile, percent=99.0, distributions=Distributions.parametric(INSTANCE)),
     ("demand_range", sensitivity.demand_range,
-     {"plan": PLAN, "client": PLAN.client_rows[0].client, "most": 2.0, "method": "exact"}),
+     {"plan": PLAN, "client": PLAN.client_rows[0].client, "most": 2.0}),
     ("rtt_range", sensitivity.rtt_range,
-     {"plan": PLAN, "source": CLIENTS[0], "site": SITES[0], "waiting": None, "most": 1.0,
-      "method": "exact"}),
+     {"plan": PLAN, "source": CLIENTS[0], "site": SITES[0], "waiting": None, "most": 1.0}),
     ("safe_rtt_range", sensitivity.safe_rtt_range,
      {"plan": PLAN, "runner_up": None, "source": CLIENTS[0], "site": SITES[0], "waiting": None}),
     ("runner_ups", next_best_plans.next_best_plans, {"plan": PLAN, "count": 1}),

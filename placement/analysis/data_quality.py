@@ -152,7 +152,7 @@ class RttChange:
 
 
 def effects_of_doubt(
-    plan: Plan, pairs: Sequence[tuple[str, str]], *, off: float = 0.2, method: str = "exact"
+    plan: Plan, pairs: Sequence[tuple[str, str]], *, off: float = 0.2
 ) -> tuple[RttChange, ...]:
     """Return the effect on a plan of doubtful RTTs that are wrong by a share.
 
@@ -164,8 +164,6 @@ def effects_of_doubt(
         Pairs of sites; each is changed alone, and all together.
     off
         Share by which an RTT may be wrong, in (0, 1).
-    method
-        An exact method.
 
     Raises
     ------
@@ -181,14 +179,10 @@ def effects_of_doubt(
         raise InputError("not a share", field="off", value=off, expected="a number in (0, 1)")
     wanted = _once(pairs)
     groups = [(pair,) for pair in wanted] + ([wanted] if len(wanted) > 1 else [])
-    return tuple(
-        _changed(plan, group, factor, method) for group in groups for factor in (1 - off, 1 + off)
-    )
+    return tuple(_changed(plan, group, factor) for group in groups for factor in (1 - off, 1 + off))
 
 
-def _changed(
-    plan: Plan, pairs: tuple[tuple[str, str], ...], factor: float, method: str
-) -> RttChange:
+def _changed(plan: Plan, pairs: tuple[tuple[str, str], ...], factor: float) -> RttChange:
     instance = plan.problem.instance
     site_rtt, client_rtt = instance.site_rtt.copy(), instance.client_rtt.copy()
     clients = {name: i for i, name in enumerate(instance.clients)}
@@ -203,7 +197,7 @@ def _changed(
     problem = plan.problem.replace(
         instance=instance.replace(site_rtt=site_rtt, client_rtt=client_rtt)
     )
-    best = prove(problem, method)
+    best = prove(problem)
     assert plan.configuration is not None  # the plan is optimal
     own = objective_value(problem, plan.configuration)
     regret = own / best.objective - 1 if best.objective > 0 else 0.0

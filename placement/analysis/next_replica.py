@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from placement.analysis.sweep import minimised, plan_columns, value_in_ms
@@ -21,7 +21,7 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan, evaluate
 from placement.problem import Problem
-from placement.support.checks import function, instance_of, whole
+from placement.support.checks import instance_of, whole
 from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
@@ -91,13 +91,7 @@ NEXT_COLUMNS = (
 _ORDER = ("present", "roles", "add", "drop", "best", "best with one more")
 
 
-def next_replicas(
-    plan: Plan,
-    instance: Instance | None = None,
-    *,
-    method: str = "exact",
-    progress: Callable[[int, int], None] | None = None,
-) -> pd.DataFrame:
+def next_replicas(plan: Plan, instance: Instance | None = None) -> pd.DataFrame:
     """Return the gain of each site as the next replica, and the loss when each replica is removed.
 
     Parameters
@@ -108,10 +102,6 @@ def next_replicas(
     instance
         Another instance with the same names, for example with a demand that has grown; None: that
         of the plan. A present replica at a site that it does not have counts as lost.
-    method
-        An exact method.
-    progress
-        Called with (rows done, all rows).
 
     Returns
     -------
@@ -129,14 +119,12 @@ def next_replicas(
     InputError
         For a plan without a configuration, or of whose replicas the instance has none or too few.
     SolverError
-        When the method does not prove a row.
+        When a row is not proven.
     """
     import pandas as pd
 
     if not instance_of(plan, Plan, "plan", "a placement.Plan").found:
         raise InputError("a plan without a configuration", field="plan", value=plan.status.value)
-    if progress is not None:
-        function(progress, "progress")
     problem = plan.problem if instance is None else plan.problem.replace(instance=instance)
     problem = counted(problem)
     refuse_waits(problem, "the worth of the next replica")
@@ -145,15 +133,12 @@ def next_replicas(
     if not held:
         words = "no present replica is at a site of the instance"
         raise InputError(words, field="plan", value=plan.replicas, expected="at least one of them")
-    questions = list(_questions(problem, held))
     rows: list[dict[str, object]] = []
     now = _present(problem, plan, held)
-    for change, site, asked in questions:
-        answer = now if change == "present" else prove(asked, method)
+    for change, site, asked in _questions(problem, held):
+        answer = now if change == "present" else prove(asked)
         if answer is not None:
             rows.append(_row(change, site, answer, now))
-        if progress is not None:
-            progress(len(rows), len(questions))
     if not rows:
         words = "no change obeys the constraints of the plan at its sites that the instance has"
         expected = "more of its sites in the instance, or --lift"
@@ -236,13 +221,7 @@ MOVE_COLUMNS = (
 """Columns of :func:`move_counts`."""
 
 
-def move_counts(
-    problem: Problem,
-    most: int | None = None,
-    *,
-    method: str = "exact",
-    progress: Callable[[int, int], None] | None = None,
-) -> pd.DataFrame:
+def move_counts(problem: Problem, most: int | None = None) -> pd.DataFrame:
     """Return the gains of the best plans with 0, 1, 2, … changes, each plan proven optimal.
 
     Parameters
@@ -252,10 +231,6 @@ def move_counts(
         in every row; a limit on the changes there does not count.
     most
         Largest number of changes; None: as many as the best plan of all needs.
-    method
-        An exact method that weighs moves.
-    progress
-        Called with (rows done, rows at most).
 
     Returns
     -------
@@ -270,18 +245,16 @@ def move_counts(
     InputError
         For a problem without `current`, and another objective than the mean latency.
     SolverError
-        When the method does not prove a row.
+        When a row is not proven.
     """
     import pandas as pd
 
     present = instance_of(problem, Problem, "problem", "a placement.Problem").present
     if present is None:
         raise InputError("no present configuration", field="current", expected="Problem(current=…)")
-    if progress is not None:
-        function(progress, "progress")
     last = None if most is None else whole(most, "most")
     moves = Moves() if problem.moves is None else problem.moves
-    best = prove(problem.replace(moves=dataclasses.replace(moves, at_most=None)), method)
+    best = prove(problem.replace(moves=dataclasses.replace(moves, at_most=None)))
     needed = 0 if best.configuration is None else changes(present, best.configuration).size
     before = value_in_ms(evaluate(problem.replace(moves=None), present))
     most_gain = before - best.mean_latency if best.found else math.nan
@@ -292,7 +265,7 @@ def move_counts(
         limited = dataclasses.replace(moves, at_most=changed)
         plan = best
         if changed < needed:
-            plan = prove(problem.replace(moves=limited), method)
+            plan = prove(problem.replace(moves=limited))
         gain = before - plan.mean_latency if plan.found else math.nan
         now = None if plan.configuration is None else changes(present, plan.configuration)
         columns = plan_columns(plan)
@@ -307,8 +280,6 @@ def move_counts(
                 "removed": ", ".join(sites[s] for s in (now.removed if now else ())),
             }
         )
-        if progress is not None:
-            progress(changed + 1, count + 1)
         reached = plan.found and plan.objective <= best.objective * (1 + OPTIMALITY_TOLERANCE)
         if last is None and reached:
             break

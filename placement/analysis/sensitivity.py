@@ -114,7 +114,7 @@ def _value(plan: Plan, problem: Problem) -> float:
 
 
 def _still_optimal(
-    plan: Plan, build: Callable[[float], Problem], good: float, limit: float, method: str
+    plan: Plan, build: Callable[[float], Problem], good: float, limit: float
 ) -> float:
     """Return the value farthest from `good` towards `limit` at which `plan` is optimal.
 
@@ -123,7 +123,7 @@ def _still_optimal(
     x = limit
     for _ in range(_MOST_STEPS):
         problem = build(x)
-        best = prove(problem, method)
+        best = prove(problem)
         own = _value(plan, problem)
         if own <= best.objective * (1 + _SAME):
             return x
@@ -137,9 +137,7 @@ def _still_optimal(
     return x
 
 
-def demand_range(
-    plan: Plan, client: str, *, most: float = 1000.0, method: str = "exact"
-) -> StableRange:
+def demand_range(plan: Plan, client: str, *, most: float = 1000.0) -> StableRange:
     """Return the factors of one client's demand between which a plan stays optimal.
 
     Parameters
@@ -150,8 +148,6 @@ def demand_range(
         Name of the client.
     most
         Largest factor of the search, >= 1; if the smallest cannot be 0, it is 1/`most`.
-    method
-        An exact method.
 
     Raises
     ------
@@ -183,8 +179,8 @@ def demand_range(
         return _with_demand(plan, c, factor)
 
     least = 1.0 / most if alone else 0.0  # without any demand there is nothing to optimise
-    low = _still_optimal(plan, build, 1.0, least, method)
-    high = _still_optimal(plan, build, 1.0, most, method)
+    low = _still_optimal(plan, build, 1.0, least)
+    high = _still_optimal(plan, build, 1.0, most)
     return StableRange(what, 1.0, low, high, True, alone and low == least, high == most)
 
 
@@ -227,7 +223,6 @@ def rtt_range(
     *,
     waiting: Waiting | None = None,
     most: float | None = None,
-    method: str = "exact",
 ) -> StableRange:
     """Return the RTTs of one pair between which a plan stays optimal, everything else unchanged.
 
@@ -244,8 +239,6 @@ def rtt_range(
         name.
     most
         Largest RTT of the search, ms; None: twice the largest of the instance.
-    method
-        An exact method.
 
     Raises
     ------
@@ -262,8 +255,8 @@ def rtt_range(
     def build(x: float) -> Problem:
         return moved_rtt(plan, matrix, row, column, x)
 
-    low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
-    high = _walk(plan, build, now, _stops(values, column, now, end), method)
+    low = _walk(plan, build, now, _stops(values, column, now, 0.0))
+    high = _walk(plan, build, now, _stops(values, column, now, end))
     what = f"RTT from {source} to {site} (ms)"
     return StableRange(what, now, low, high, True, high_is_limit=high == end)
 
@@ -276,13 +269,7 @@ def _stops(values: FloatArray, column: int, now: float, end: float) -> list[floa
     return [*met, end]
 
 
-def _walk(
-    plan: Plan,
-    build: Callable[[float], Problem],
-    now: float,
-    stops: list[float],
-    method: str,
-) -> float:
+def _walk(plan: Plan, build: Callable[[float], Problem], now: float, stops: list[float]) -> float:
     """Go from interval to interval until the plan is not optimal; return how far it was."""
     reached = now
     for stop in stops:
@@ -292,13 +279,13 @@ def _walk(
         inside = reached + (stop - reached) * 1e-9
         almost = stop - (stop - reached) * 1e-9
         first = build(inside)
-        if _value(plan, first) > prove(first, method).objective * (1 + _SAME):
+        if _value(plan, first) > prove(first).objective * (1 + _SAME):
             return reached
-        found = _still_optimal(plan, build, inside, almost, method)
+        found = _still_optimal(plan, build, inside, almost)
         if abs(found - almost) > abs(almost) * TIE:
             return found
         at_end = build(stop)
-        if _value(plan, at_end) > prove(at_end, method).objective * (1 + _SAME):
+        if _value(plan, at_end) > prove(at_end).objective * (1 + _SAME):
             return almost
         reached = stop
     return reached
@@ -455,7 +442,7 @@ def _last_that_holds(holds: Callable[[float], bool], good: float, limit: float) 
 # The next best plans after the optimum, in order, each proven
 
 
-def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
+def best_plans(problem: Problem) -> Iterator[Plan]:
     """Yield all plans of a problem from the best on, told apart by leader and replicas.
 
     Each plan's own problem is the part of the whole that it is the optimum of.
@@ -464,13 +451,11 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
     ----------
     problem
         The question.
-    method
-        An exact method.
 
     Raises
     ------
     SolverError
-        When the method does not prove one of the parts.
+        When one of the parts is not proven.
     UnsupportedError
         For a question with witnesses: a site without a replica may still be one. For losses with
         candidates for leader, or a leader that moves: who leads after a loss depends on them.
@@ -480,7 +465,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
     heap: list[tuple[float, int, Plan | Problem]] = []
 
     def add(part: Problem) -> None:
-        plan = prove(part, method)
+        plan = prove(part)
         if plan.found:
             heapq.heappush(heap, (plan.objective, next(count), plan))
 
@@ -502,7 +487,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
                     f"leads after a loss: got {value!r}, expected every voter as candidate after "
                     "the loss of the leader, and a leader that stays otherwise"
                 )
-        for bound, led in _by_leader(problem, method):
+        for bound, led in _by_leader(problem):
             heapq.heappush(heap, (bound, next(count), led))
     else:
         add(problem)
@@ -516,7 +501,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
             add(part)
 
 
-def _by_leader(problem: Problem, method: str) -> Iterator[tuple[float, Problem]]:
+def _by_leader(problem: Problem) -> Iterator[tuple[float, Problem]]:
     """Return the question under every leader, and a bound on its value."""
     losses = LossQuestion.of(problem)
     share = 0.0 if losses is None else losses.normal_share / problem.demand.operations
@@ -527,7 +512,7 @@ def _by_leader(problem: Problem, method: str) -> Iterator[tuple[float, Problem]]
             part = problem.replace(**led)
             bound = 0.0
             if share:
-                plan = prove(usual.replace(**led), method)
+                plan = prove(usual.replace(**led))
                 bound = share * plan.objective if plan.found else math.inf
         except InputError:
             continue  # the site cannot lead a plan that obeys the other rules
@@ -568,7 +553,7 @@ def _rest(plan: Plan) -> Iterator[Problem]:
         )
 
 
-def next_best_plans(plan: Plan, count: int = 5, method: str = "exact") -> tuple[Plan, ...]:
+def next_best_plans(plan: Plan, count: int = 5) -> tuple[Plan, ...]:
     """Return the `count` best plans after the best one, of the problem of a plan.
 
     Parameters
@@ -577,10 +562,8 @@ def next_best_plans(plan: Plan, count: int = 5, method: str = "exact") -> tuple[
         Any plan of the problem.
     count
         How many; fewer when there are no more.
-    method
-        An exact method.
     """
     instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     whole(count, "count")
-    found = itertools.islice(best_plans(plan.problem, method), 1, 1 + count)
+    found = itertools.islice(best_plans(plan.problem), 1, 1 + count)
     return tuple(p.replace(problem=plan.problem) for p in found)

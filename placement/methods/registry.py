@@ -433,19 +433,15 @@ def explained(plan: Plan, time_limit: float | None = None) -> Plan:
 # Solving to a proof or not at all, for analyses that need many proven optima
 
 
-def prove(problem: Problem, method: str = "exact") -> Plan:
+def prove(problem: Problem) -> Plan:
     """Return the proven optimum of a problem, or the proof that there is no plan.
 
     Raises
     ------
     SolverError
-        When the method stops short of a proof.
+        When the method `exact` stops short of a proof.
     """
-    exact = load_method(method)
-    settings = {"certificate": False} if "certificate" in exact.settings else {}
-    plan = run(exact, problem, Options(settings=settings))
+    plan = run(load_method("exact"), problem, Options(settings={"certificate": False}))
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-        raise SolverError(
-            f"{method!r} should prove a problem, but returned the status {plan.status}"
-        )
+        raise SolverError(f"'exact' should prove a problem, but returned the status {plan.status}")
     return plan
