@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations.enumeration.exhaustive import count_sets
+from formulations.enumeration.enumerate_sets import count_sets
 from formulations.solvers.cpsat import new_solver
 from placement.errors import LimitError, SolverError
 from placement.evaluation.objective import MEAN_LATENCY

@@ -1,22 +1,27 @@
-"""Enumeration of replica sets for objectives that do not share work between them.
+"""Enumeration of replica sets: the loop of the method ``exhaustive``, and its answer in two rooms.
 
-The loop behind method ``exhaustive`` for contingencies and percentiles: blocks of replica sets, the
-best of each, limits, progress and Ctrl-C. (For the mean latency
-:mod:`formulations.enumeration.exhaustive` shares the nearest replicas between sets instead.)
+Blocks of replica sets, the best of each, limits, progress and Ctrl-C. For the mean latency
+:mod:`formulations.enumeration.exhaustive` shares the nearest replicas between sets. Measures and
+waits share nothing: every choice of voters and every leader is scored by the one evaluator, many at
+a time. That is the reference for waits, in
+O(C(|S|, |R|) · C(|R|, |V|) · |V| · |C| · |R|).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from placement.errors import LimitError
-from placement.evaluation.breakdown import objective_value
+from placement.evaluation.breakdown import objective_value, objective_values
 from placement.evaluation.score import TIE
+from placement.evaluation.voter_choice import by_answer_time
 from placement.feasibility.feasible_plans import role_choices, violations
 from placement.measures.question import MeasureQuestion
 from placement.methods.options import Options, Progress
@@ -29,6 +34,16 @@ from placement.support.status import SearchEnd, Termination, end_early
 Found = tuple[float, float, Configuration]
 """Value, second criterion, configuration."""
 
+_Block = TypeVar("_Block")
+
+
+def count_sets(problem: Problem) -> int:
+    """Return the number of replica sets that exhaustive search evaluates."""
+    rules = problem.rules
+    free, pinned = int((rules.may_hold & ~rules.must_hold).sum()), int(rules.must_hold.sum())
+    sizes = range(max(rules.replicas_min, pinned), rules.replicas_max + 1)
+    return sum(math.comb(free, size - pinned) for size in sizes)
+
 
 def is_better(one: Found, other: Found) -> bool:
     """Return whether `one` has the smaller value or, in a tie, the smaller second criterion."""
@@ -40,10 +55,10 @@ def is_better(one: Found, other: Found) -> bool:
 def enumerate_sets(
     problem: Problem,
     options: Options,
-    look: Callable[[IntArray], Found | None],
-    *,
-    block: int,
-    instead: str,
+    blocks: Iterable[_Block],
+    look: Callable[[_Block], tuple[int, float]],
+    best: Callable[[], tuple[Configuration | None, float]],
+    instead: str = "'exact'",
 ) -> Plan:
     """Return the best configuration over all replica sets, proven when all were evaluated.
 
@@ -51,11 +66,12 @@ def enumerate_sets(
     ----------
     problem, options
         The problem, and the limits of work; the setting ``limit`` is the most sets to evaluate.
+    blocks
+        All replica sets, some at a time.
     look
-        Replica sets of one size, shape (sets, size), rows ascending -> the best configuration among
-        them, or None.
-    block
-        Number of sets that `look` gets at a time.
+        Evaluates a block; returns its number of sets, and the best value so far.
+    best
+        Returns the best configuration so far, and the bound that it proves once all is evaluated.
     instead
         The alternative when there are too many sets, in words.
 
@@ -64,35 +80,24 @@ def enumerate_sets(
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    rules = problem.rules
-    pinned = np.nonzero(rules.must_hold)[0].tolist()
-    free = np.nonzero(rules.may_hold & ~rules.must_hold)[0].tolist()
-    sizes = range(max(rules.replicas_min, len(pinned)), rules.replicas_max + 1)
-    total = sum(math.comb(len(free), size - len(pinned)) for size in sizes)
-    limit = int(str(options.settings["limit"]))
+    total, limit = count_sets(problem), int(str(options.settings["limit"]))
     if total > limit:
         raise LimitError(
             f"{total:,} replica sets are more than the limit of {limit:,}; use {instead}, or "
             "raise the setting 'limit'"
         )
-    best: Found | None = None
-    end = SearchEnd()
-    done = 0
-    started = time.perf_counter()
+    end, done, started = SearchEnd(), 0, time.perf_counter()
     with end_early(end):
-        for size in sizes:
-            for sets in _blocks(free, pinned, size, block):
-                found = look(sets)
-                if found is not None and (best is None or is_better(found, best)):
-                    best = found
-                done += len(sets)
-                seconds = time.perf_counter() - started
-                incumbent = math.inf if best is None else best[0]
-                options.report(Progress(seconds, incumbent, -math.inf, done, total))
-                if options.time_limit is not None and seconds > options.time_limit and done < total:
-                    raise TimeoutError
+        for block in blocks:
+            sets, value = look(block)
+            done += sets
+            seconds = time.perf_counter() - started
+            options.report(Progress(seconds, value, -math.inf, done, total))
+            if options.time_limit is not None and seconds > options.time_limit and done < total:
+                raise TimeoutError
+    found, bound = best()
     finished = end.termination is Termination.FINISHED
-    if best is None and finished:
+    if found is None and finished:
         return Plan.infeasible(
             problem,
             method="exhaustive",
@@ -100,18 +105,46 @@ def enumerate_sets(
         )
     return Plan.of(
         problem,
-        None if best is None else best[2],
+        found,
         method="exhaustive",
-        bound=objective_value(problem, best[2]) if best is not None and finished else -math.inf,
+        bound=bound if finished else -math.inf,
         termination=end.termination,
         stats={"sets": done, "of": total},
     )
 
 
-def _blocks(free: list[int], pinned: list[int], size: int, rows: int) -> Iterator[IntArray]:
-    sets = itertools.combinations(free, size - len(pinned))
-    while chunk := list(itertools.islice(sets, rows)):
-        yield np.sort(np.array([[*pinned, *more] for more in chunk], dtype=np.intp), axis=1)
+def _one_by_one(
+    problem: Problem,
+    options: Options,
+    choose: Callable[[IntArray], Found | None],
+    *,
+    rows: int,
+    instead: str = "'exact'",
+) -> Plan:
+    """Return the best of what is chosen among some replica sets of one size, `rows` at a time."""
+    rules, best = problem.rules, list[Found]()
+    pinned = np.nonzero(rules.must_hold)[0].tolist()
+    free = np.nonzero(rules.may_hold & ~rules.must_hold)[0].tolist()
+    sizes = range(max(rules.replicas_min, len(pinned)), rules.replicas_max + 1)
+
+    def blocks() -> Iterator[IntArray]:
+        for size in sizes:
+            sets = itertools.combinations(free, size - len(pinned))
+            while chunk := list(itertools.islice(sets, rows)):
+                whole = [[*pinned, *more] for more in chunk]
+                yield np.sort(np.array(whole, dtype=np.intp), axis=1)
+
+    def look(sets: IntArray) -> tuple[int, float]:
+        found = choose(sets)
+        if found is not None and (not best or is_better(found, best[0])):
+            best[:] = [found]
+        return len(sets), best[0][0] if best else math.inf
+
+    def answer() -> tuple[Configuration | None, float]:
+        found = best[0][2] if best else None
+        return found, math.inf if found is None else objective_value(problem, found)
+
+    return enumerate_sets(problem, options, blocks(), look, answer, instead)
 
 
 def solve_measures(problem: Problem, options: Options) -> Plan:
@@ -125,7 +158,7 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
     goal, best = problem.objective, math.inf
     assert isinstance(goal, MeasureQuestion)
 
-    def look(sets: IntArray) -> Found | None:
+    def choose(sets: IntArray) -> Found | None:
         nonlocal best
         plans = [plan for row in sets.tolist() for plan in role_choices(problem, tuple(row))]
         worth = goal.quick_values(problem, plans)
@@ -139,4 +172,70 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
                 chosen, best = found, min(best, value)
         return chosen
 
-    return enumerate_sets(problem, options, look, block=64, instead="'exact'")
+    return _one_by_one(problem, options, choose, rows=64)
+
+
+def solve_waits(problem: Problem, options: Options) -> Plan:
+    """Evaluate every configuration: method ``exhaustive`` of a question with waits, or moves.
+
+    Raises
+    ------
+    LimitError
+        When there are more replica sets than the setting ``limit``.
+    """
+
+    def choose(sets: IntArray) -> Found | None:
+        return _best_of(problem, sets)
+
+    return _one_by_one(problem, options, choose, rows=200, instead="'sets'")
+
+
+def _configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
+    """Return every configuration on some replica sets of one size that obeys the rules."""
+    rules = problem.rules
+    sets = sets[rules.obeyed("replicas", sets)]
+    found: list[Configuration] = []
+    for places in itertools.combinations(range(sets.shape[1]), rules.voters):
+        voters = sets[:, places]
+        held = np.isin(voters, np.nonzero(rules.must_vote)[0]).sum(axis=1)
+        able = rules.may_vote[voters].all(axis=1) & (held == rules.must_vote.sum())
+        for row in np.nonzero(able & rules.obeyed("voters", voters))[0].tolist():
+            chosen, replicas = tuple(voters[row].tolist()), tuple(sets[row].tolist())
+            leaders = [site for site in chosen if rules.may_lead[site]]
+            if problem.demand.leaderless:  # any does: it has no part
+                leaders = leaders[:1]
+            found.extend(Configuration(site, chosen, replicas) for site in leaders)
+    if problem.limits:  # on moves, and the budget beside them
+        found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
+    return found
+
+
+def _best_of(problem: Problem, sets: IntArray) -> Found | None:
+    """Return the best configuration of a block of replica sets; ties by :func:`_in_order`."""
+    found = _configurations(problem, sets)
+    if not found:
+        return None
+    values = objective_values(problem, found)
+    best = float(values.min())
+    if not np.isfinite(best):
+        return None
+    tied = np.nonzero(values <= best * (1 + TIE))[0].tolist()
+    first = min(tied, key=lambda row: _in_order(problem, found[row]))
+    one = found[first]
+    if not problem.demand.leaderless:
+        voters = by_answer_time(problem.demand, one.leader, one.voters)
+        one = dataclasses.replace(one, voters=voters)
+    return float(values[first]), 0.0, one
+
+
+def _in_order(problem: Problem, one: Configuration) -> tuple[object, ...]:
+    """Return the order among configurations of equal value; the least comes first.
+
+    The leader, the replicas, and the voters closest to the leader.
+    """
+    voters: tuple[object, ...] = one.voters
+    if not problem.demand.leaderless:
+        sites = np.arange(problem.demand.site_rtt.shape[-1])
+        near = by_answer_time(problem.demand, one.leader, sites)
+        voters = tuple(sorted(near.index(site) for site in one.voters))
+    return one.leader, one.replicas, voters

@@ -10,30 +10,22 @@ lower bound, and the leaders that it does not exclude get their true voters from
 
 from __future__ import annotations
 
+import itertools
 import math
-import time
 
 import numpy as np
 
+from formulations.enumeration.enumerate_sets import enumerate_sets, solve_waits
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
-from placement.errors import LimitError, SolverError
+from placement.errors import SolverError
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
-from placement.methods.options import Options, Progress, Setting
+from placement.methods.options import Options, Setting
 from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
-from placement.support.status import SearchEnd, Termination, end_early
-
-
-def count_sets(problem: Problem) -> int:
-    """Return the number of replica sets that exhaustive search evaluates."""
-    rules = problem.rules
-    free, pinned = int((rules.may_hold & ~rules.must_hold).sum()), int(rules.must_hold.sum())
-    sizes = range(max(rules.replicas_min, pinned), rules.replicas_max + 1)
-    return sum(math.comb(free, size - pinned) for size in sizes)
 
 
 class _ExhaustiveSearch:
@@ -114,46 +106,18 @@ def solve(problem: Problem, options: Options) -> Plan:
         When there are more replica sets than the setting ``limit``.
     """
     if problem.moves is not None:
-        from formulations.enumeration import waits  # which counts sets as this module does
+        return solve_waits(problem, options)
+    rules, search, evaluator = problem.rules, _ExhaustiveSearch(problem), SetEvaluator.of(problem)
+    sizes = range(rules.replicas_min, rules.replicas_max + 1)
 
-        return waits.solve(problem, options)
-    rules = problem.rules
-    total = count_sets(problem)
-    limit = int(str(options.settings["limit"]))
-    if total > limit:
-        raise LimitError(
-            f"{total:,} replica sets are more than the limit of {limit:,}; use 'exact', or raise "
-            "the setting 'limit'"
-        )
-    started = time.perf_counter()
-    search = _ExhaustiveSearch(problem)
-    evaluator = SetEvaluator.of(problem)
-    end = SearchEnd()
-    done = 0
-    with end_early(end):
-        for size in range(rules.replicas_min, rules.replicas_max + 1):
-            for sets in replica_sets(evaluator, rules.may_hold, rules.must_hold, size):
-                search.evaluate_sets(evaluator, sets)
-                done += len(sets.members)
-                seconds = time.perf_counter() - started
-                options.report(Progress(seconds, search.value, -math.inf, done, total))
-                if options.time_limit is not None and seconds > options.time_limit and done < total:
-                    raise TimeoutError
-    best = search.configuration()
-    finished = end.termination is Termination.FINISHED
-    if best is None and finished:
-        return Plan.infeasible(
-            problem,
-            method=METHOD.name,
-            reasons=(f"none of the {total:,} replica sets obeys all rules",),
-        )
-    return Plan.of(
-        problem,
-        best,
-        method=METHOD.name,
-        bound=search.value if finished else -math.inf,
-        termination=end.termination,
-        stats={"sets": done, "of": total},
+    def look(sets: ReplicaSets) -> tuple[int, float]:
+        search.evaluate_sets(evaluator, sets)
+        return len(sets.members), search.value
+
+    blocks = (replica_sets(evaluator, rules.may_hold, rules.must_hold, size) for size in sizes)
+    every = itertools.chain.from_iterable(blocks)
+    return enumerate_sets(
+        problem, options, every, look, lambda: (search.configuration(), search.value)
     )
 
 

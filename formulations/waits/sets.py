@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from formulations.enumeration.exhaustive import count_sets
+from formulations.enumeration.enumerate_sets import count_sets
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE, closest_first, cutoff
 from placement.evaluation.voter_choice import by_answer_time

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.enumeration import replica_sets
-from formulations.enumeration.exhaustive import METHOD, count_sets
+from formulations.enumeration.enumerate_sets import count_sets
+from formulations.enumeration.exhaustive import METHOD
 from formulations.enumeration.tier2 import METHOD as BRUTE_FORCE
 from heuristics.rules.leader import METHOD as LEADER
 from heuristics.rules.tier2 import METHOD as TIER2
@@ -252,7 +253,7 @@ def test_says_infeasible_only_after_looking_at_every_set() -> None:
     plan = solve(problem, "exhaustive")
     assert plan.status is Status.INFEASIBLE
     assert plan.bound == math.inf
-    assert plan.reasons[-1] == "none of the 5 replica sets obeys all rules"
+    assert plan.reasons[-1] == "none of the 5 replica sets has a plan that obeys all rules"
     assert solve(problem.replace(voters=2), "exhaustive").status is Status.OPTIMAL
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from formulations.enumeration.exhaustive import count_sets
+from formulations.enumeration.enumerate_sets import count_sets
 from placement import Configuration, Diversity, Instance, LimitError, Problem, Status, solve
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import (
