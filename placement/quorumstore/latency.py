@@ -100,6 +100,20 @@ def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArra
     return values
 
 
+def _of_survivors(ordered: SortedSets, quorum: int, lost: IntArray) -> FloatArray:
+    """Latency where clients stay, of the replicas that are left, shape (clients, losses, k).
+
+    `lost` has the shape (sites of a loss, losses, k or 1). Infinite where too few survive.
+    """
+    alive = np.ones((len(ordered.site), lost.shape[1], *ordered.site.shape[1:]), dtype=bool)
+    for site in lost:
+        alive &= ordered.site[:, np.newaxis] != site[..., np.newaxis]
+    survivors = np.cumsum(alive, axis=3)
+    place = np.argmax(survivors >= quorum, axis=3)[..., np.newaxis]
+    latency = np.take_along_axis(ordered.rtt[:, np.newaxis], place, axis=3)[..., 0]
+    return np.where(survivors[..., -1] >= quorum, latency, np.inf)
+
+
 def _latency_after(
     problem: QuorumProblem, ordered: SortedSets, quorum: int, lost: IntArray
 ) -> FloatArray:
@@ -108,13 +122,7 @@ def _latency_after(
     Infinite where too few replicas survive. O(clients·losses·k·N) memory: for some losses at a
     time.
     """
-    alive = np.ones((len(ordered.site), len(lost), *ordered.site.shape[1:]), dtype=bool)
-    for site in lost.T:
-        alive &= ordered.site[:, np.newaxis] != site[:, np.newaxis, np.newaxis]
-    survivors = np.cumsum(alive, axis=3)
-    place = np.argmax(survivors >= quorum, axis=3)[..., np.newaxis]
-    latency = np.take_along_axis(ordered.rtt[:, np.newaxis], place, axis=3)[..., 0]
-    latency = np.where(survivors[..., -1] >= quorum, latency, np.inf)
+    latency = _of_survivors(ordered, quorum, lost.T[..., np.newaxis])
     if not problem.redirects:
         return latency
     stayed = latency.copy()
@@ -204,19 +212,10 @@ def _worst_of_replicas(
     """Largest threshold over the loss of any F replicas, clients staying where they are."""
     if needed == 0:
         return np.zeros(len(sets))
-    active = np.flatnonzero(counts)
-    rtt, site = ordered.rtt[active], ordered.site[active]
-    scenarios = []
-    for lost in combinations(sets.T, problem.rules.failures):
-        alive = np.ones(site.shape, dtype=bool)
-        for member in lost:
-            alive &= site != member[np.newaxis, :, np.newaxis]
-        survivors = np.cumsum(alive, axis=2)
-        place = np.argmax(survivors >= quorum, axis=2)
-        value = np.take_along_axis(rtt, place[:, :, np.newaxis], axis=2)[:, :, 0]
-        scenarios.append(np.where(survivors[:, :, -1] >= quorum, value, np.inf))
-    values = threshold(np.concatenate(scenarios, axis=1), counts[active], needed)
-    worst: FloatArray = values.reshape(len(scenarios), len(sets)).max(axis=0)
+    lost = np.array(list(combinations(sets.T, problem.rules.failures))).transpose(1, 0, 2)
+    latency = _of_survivors(ordered, quorum, lost)
+    values = threshold(latency.reshape(len(counts), -1), counts, needed)
+    worst: FloatArray = values.reshape(lost.shape[1:]).max(axis=0)
     return worst
 
 
