@@ -75,6 +75,7 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.online": 1,
         "formulations.exact": 2,
         "formulations.milp": 2,
+        "formulations.milp.method": 3,
         "formulations.overtime": 2,
         "formulations.linear": 3,
         "formulations.linear.leader_program": 1,

@@ -11,7 +11,7 @@ program_model   the Pyomo model put together; configuration from a solution
 lp_strength     LP bound and size of a recipe
 cutting_rounds  rounds of HiGHS, its claims and their checks; proof on safe LP bounds
 find_start      a configuration to start from
-method          the method ``milp``, whole or leader by leader
+method          the method ``milp``: this program, or those of formulations.linear
 ==============  ===========================================================================
 
 Notation (placement.evaluation.score has Eq. 1): sites S, clients C, scenarios k (one, unless RTTs

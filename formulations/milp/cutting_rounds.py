@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,75 +50,6 @@ from placement.plan import objective_value
 from placement.problem import Problem
 from placement.support.checks import FloatArray
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
-
-
-@dataclass(frozen=True, slots=True)
-class ClosedTree:
-    """Bound and work of a tree that was closed on safe bounds."""
-
-    bound: float  #: safe lower bound of the problem's objective; what is in `better` is excepted
-    better: tuple[Configuration, ...]  #: configurations found below the value that was to be proven
-    nodes: int  #: LPs solved
-    #: why the proof is not complete; None when it is, or when something better was found
-    termination: Termination | None
-
-
-def close_tree(
-    problem: Problem,
-    milp: PlacementProgram,
-    program: LinearProgram,
-    value: float,
-    *,
-    deadline: float,
-    report: Callable[[float], None],
-    most: int | None = None,
-) -> ClosedTree:
-    """Prove that no configuration is better than `value`, or find one that is.
-
-    Parameters
-    ----------
-    problem
-        The question; its evaluator judges what the tree ends in.
-    milp, program
-        The model and its matrix. A relaxation of the problem will do.
-    value
-        Objective of the best known configuration.
-    deadline
-        ``time.perf_counter()`` at which to stop.
-    report
-        Called with bounds in units of the problem.
-    most
-        LPs after which to stop; None: no such limit.
-    """
-    target = value * (1 - OPTIMALITY_TOLERANCE / 2)
-    better: list[Configuration] = []
-
-    def judge(values: FloatArray) -> bool:
-        configuration = milp.configuration(program, values)
-        if violations(problem, configuration):
-            return True
-        if objective_value(problem, configuration) >= target:
-            return True
-        better.append(configuration)
-        return False
-
-    proof = prove_by_branching(
-        program,
-        target * milp.scale,
-        judge,
-        deadline=deadline,
-        most=most,
-        report=lambda bound: report(bound / milp.scale),
-    )
-    termination = None
-    if proof.interrupted:
-        termination = Termination.INTERRUPTED
-    elif proof.open and not better:
-        late = time.perf_counter() >= deadline
-        termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
-    bound = proof.bound / milp.scale * (1 - 1e-15)
-    return ClosedTree(bound, tuple(better), proof.nodes, termination)
-
 
 AGREEMENT = 1e-6
 """Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
@@ -180,9 +110,6 @@ class CuttingRounds:
     bound: float = -math.inf  #: proven lower bound so far
     infeasible: bool = False  #: whether HiGHS found no configuration, with and without presolve
     termination: Termination = Termination.FINISHED  #: why the search ended
-    #: proven lower bound on what other searches are responsible for, see formulations.milp.method;
-    #: +∞ when this one is alone
-    rest: float = math.inf
     notes: list[str] = field(default_factory=list)
     stats: dict[str, float | int | str] = field(default_factory=dict)
 
@@ -208,7 +135,7 @@ class CuttingRounds:
             Progress(
                 time.perf_counter() - self.began,
                 min(self.value, incumbent),
-                min(self.rest, max(self.bound, min(bound, self.value))),
+                max(self.bound, min(bound, self.value)),
             )
         )
 
@@ -218,24 +145,6 @@ class CuttingRounds:
         if self.best is None:
             return False
         return self.proven or relative_gap(self.value, self.bound) <= self.options.gap_limit
-
-    @property
-    def _holds_best(self) -> bool:
-        """Return whether the search space contains the best configuration."""
-        return self.best is not None and self.best.leader in self.terms.leaders
-
-    def relax(self) -> None:
-        """Raise the bound to the LP relaxation, by duals that are safe in rounding.
-
-        Needs a configuration: it bounds configurations that are not worse.
-        """
-        self.use_static_bound()
-        if self._enough():
-            return
-        try:
-            self._prove(most=1)
-        except OutOfTimeError:
-            self.termination = Termination.TIME_LIMIT
 
     def use_static_bound(self) -> None:
         """Raise the bound to the least cost of every configuration."""
@@ -296,8 +205,7 @@ class CuttingRounds:
             if outcome.verdict is Verdict.INFEASIBLE:
                 outcome = self._run(milp, program, presolve=False)
                 if outcome.verdict is Verdict.INFEASIBLE:
-                    elsewhere = self.best is not None and not self._holds_best
-                    return self._prove() if self.safe and elsewhere else self._nothing_feasible()
+                    return self._nothing_feasible()
                 if outcome.values is not None:
                     self.notes.append("HiGHS's presolve called a feasible program infeasible")
             lowered = (outcome.bound - slack(milp, program)) / milp.scale
@@ -327,7 +235,7 @@ class CuttingRounds:
                 raise SolverError("HiGHS's solution breaks the problem: " + "; ".join(broken))
             self._check(outcome, milp, configuration)
             self.offer(configuration)
-            if self._holds_best and lowered > self.value * (1 + AGREEMENT):
+            if lowered > self.value * (1 + AGREEMENT):
                 raise SolverError(
                     f"HiGHS claims the bound {lowered!r}, but a configuration with the objective "
                     f"{self.value!r} is known"
@@ -349,44 +257,45 @@ class CuttingRounds:
             return self._prove()
         return False
 
-    def _prove(self, most: int | None = None) -> bool:
-        """Prove the best configuration on safe bounds; whether that ends the search.
+    def _prove(self) -> bool:
+        """Prove the best configuration on safe bounds, or find a better; whether that is the end.
 
-        With no more than `most` LPs the bound rises as far as they take it.
+        The evaluator judges what the tree ends in.
         """
         milp, program = self._build()
-        began = time.perf_counter()
-        closing = close_tree(
-            self.problem,
-            milp,
+        began, better = time.perf_counter(), list[Configuration]()
+        target = self.value * (1 - OPTIMALITY_TOLERANCE / 2)
+
+        def judge(values: FloatArray) -> bool:
+            found = milp.configuration(program, values)
+            if violations(self.problem, found) or objective_value(self.problem, found) >= target:
+                return True
+            better.append(found)
+            return False
+
+        proof = prove_by_branching(
             program,
-            self.value,
+            target * milp.scale,
+            judge,
             deadline=self.deadline,
-            report=lambda bound: self.report(bound=bound),
-            most=most,
+            report=lambda bound: self.report(bound=bound / milp.scale),
         )
-        seconds = time.perf_counter() - began
-        if most is None:
-            self._count("proof_seconds", seconds)
-            self._count("proof_nodes", closing.nodes)
-        else:
-            self._count("solve_seconds", seconds)
-            self._count("relaxations", closing.nodes)
-        self._raise_bound(closing.bound)
-        for configuration in closing.better:
+        self._count("proof_seconds", time.perf_counter() - began)
+        self._count("proof_nodes", proof.nodes)
+        self._raise_bound(proof.bound / milp.scale * (1 - 1e-15))
+        for configuration in better:
             self.offer(configuration)
-        if closing.termination is not None and (
-            most is None or closing.termination is not Termination.WORK_LIMIT
-        ):
-            self.termination = closing.termination
-        return not closing.better
+        if proof.interrupted:
+            self.termination = Termination.INTERRUPTED
+        elif proof.open and not better:
+            late = time.perf_counter() >= self.deadline
+            self.termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
+        return not better
 
     def _run(
         self, milp: PlacementProgram, program: LinearProgram, *, presolve: bool = True
     ) -> HighsResult:
-        start = None
-        if self.best is not None and self._holds_best:
-            start = milp.values(program, self.best)
+        start = None if self.best is None else milp.values(program, self.best)
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:
@@ -426,10 +335,6 @@ class CuttingRounds:
         return True
 
     def _nothing_feasible(self) -> bool:
-        if self.best is not None and not self._holds_best:
-            # No plan of this part is as good as the incumbent.
-            self._raise_bound(self.value)
-            return True
         if self.best is not None:
             raise SolverError(
                 "HiGHS calls a program infeasible, with presolve and without, for which a feasible "

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 import placement
+from formulations.linear.leader_search import LeaderSearch
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import find_start as start_module
-from formulations.milp import method as apart_module
 from formulations.milp import program_model as model_module
-from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.recipes import Recipe
 from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import StopReason, Verdict
@@ -35,6 +34,7 @@ from tests.effort import examples
 from tests.milp.worlds import hopeless, sphere
 from tests.strategies import problems
 
+TOGETHER = {"leaders": "together"}
 HARD = Problem(sphere(40, seed=5), replicas=6, voters=5)
 
 
@@ -106,9 +106,7 @@ def test_a_value_of_highs_is_not_better_than_the_evaluators(monkeypatch):
     monkeypatch.setattr(search_module, "run_highs", rounding_down)
     heard = []
     problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
-    plan = solve(
-        problem, "milp", progress=heard.append, settings={"leaders": "together", "start": "none"}
-    )
+    plan = solve(problem, "milp", progress=heard.append, settings={**TOGETHER, "start": "none"})
     assert told
     assert plan.objective <= min(progress.incumbent for progress in heard)
 
@@ -117,7 +115,7 @@ PARTS = ("add_roles", "add_nearest", "add_forwarding", "add_quorum", "compile_pr
 
 
 def test_every_part_of_the_work_is_reported(monkeypatch):
-    """In the heuristic, before each leader, between the parts of each program."""
+    """In the heuristic, and between the parts of the one program."""
     here, reports = [], Counter()
     for name in PARTS:
         real = getattr(model_module, name)
@@ -133,22 +131,12 @@ def test_every_part_of_the_work_is_reported(monkeypatch):
         heard.append(progress)
         reports[here[-1] if here else "start"] += 1
 
-    at_leader = []
-    led_by = apart_module._led_by
-
-    def next_leader(*args):
-        at_leader.append(len(heard))
-        return led_by(*args)
-
-    monkeypatch.setattr(apart_module, "_led_by", next_leader)
     problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
-    plan = solve(problem, "milp", progress=listen, settings={"leaders": "apart"})
+    plan = solve(problem, "milp", progress=listen, settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
-    assert len(at_leader) >= plan.stats["leaders"] == 20
-    assert at_leader == sorted(set(at_leader))  # a report before each
     assert reports["start"] >= 2
     for name in PARTS:
-        assert reports[name] >= plan.stats["programs"] >= 2
+        assert reports[name] >= plan.stats["programs"] >= 1
     assert all(progress.bound > 0 for progress in heard)
     assert heard[-1].incumbent == plan.objective
     for before, after in itertools.pairwise(heard):
@@ -156,9 +144,21 @@ def test_every_part_of_the_work_is_reported(monkeypatch):
         assert after.bound >= before.bound
 
 
-@pytest.mark.parametrize("leaders", ["together", "apart"])
+def test_a_report_before_each_leader():
+    """One after the floors, one after the search of each leader."""
+    heard = []
+    problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
+    plan = solve(problem, "milp", progress=heard.append)
+    assert plan.status is Status.OPTIMAL
+    assert len(heard) > plan.stats["leaders"] == 20
+    assert heard[-1].incumbent == plan.objective
+    for before, after in itertools.pairwise(heard):
+        assert after.incumbent <= before.incumbent
+        assert after.bound >= before.bound
+
+
 @pytest.mark.parametrize("part", PARTS)
-def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part, leaders):
+def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part):
     """On a clock that jumps while one part is built, nothing after that part is begun."""
     began, ahead, late = time.perf_counter(), [0.0], []
     real = getattr(model_module, part)
@@ -176,18 +176,17 @@ def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part, leaders):
 
     monkeypatch.setattr(model_module, part, slow)
     monkeypatch.setattr(search_module, "run_highs", solved)
-    monkeypatch.setattr(search_module, "close_tree", solved)
+    monkeypatch.setattr(search_module, "prove_by_branching", solved)
     monkeypatch.setattr(model_module.time, "perf_counter", clock)
     problem = Problem(sphere(12, seed=1), replicas=4, voters=3)
     start = find_feasible(problem)
-    plan = solve(problem, "milp", time_limit=100, start=start, settings={"leaders": leaders})
+    plan = solve(problem, "milp", time_limit=100, start=start, settings=TOGETHER)
     assert not late
     assert plan.termination is Termination.TIME_LIMIT
     assert plan.found
     assert 0 < plan.bound <= plan.objective
 
 
-APART = {"leaders": "apart"}
 RELAYED = (0.1, 0.8, 0.05, 0.03, 0.02)
 """A mix in which most operations go by way of the leader, where relaxations are weak."""
 
@@ -200,7 +199,7 @@ def test_bounds_hold_at_every_report(problem):
     assume(truth.found)
     heard = []
     worst = find_feasible(problem)
-    plan = solve(problem, "milp", start=worst, settings=APART, progress=heard.append)
+    plan = solve(problem, "milp", start=worst, progress=heard.append)
     assert plan.status is Status.OPTIMAL
     ends = [(-math.inf, math.inf)]
     for report in heard:
@@ -211,23 +210,23 @@ def test_bounds_hold_at_every_report(problem):
         ends.append((report.bound, report.incumbent))
 
 
-@pytest.mark.parametrize(("stage", "patience"), [("relax", 3), ("run_rounds", 1)])
-def test_interrupted_between_leaders(monkeypatch, stage, patience):
+@pytest.mark.parametrize("patience", [1, 3])
+def test_interrupted_between_leaders(monkeypatch, patience):
     """Ctrl-C between leaders: what was proved stays, the bound is that of all leaders."""
     problem = Problem(sphere(10, seed=1, mix=RELAYED), replicas=4, voters=3)
     best = solve(problem, "milp")
-    real = getattr(CuttingRounds, stage)
+    real = LeaderSearch._close
     calls = []
 
-    def press(self):
+    def press(self, *args):
         calls.append(self)
         if len(calls) == patience:
             raise KeyboardInterrupt
-        real(self)
+        real(self, *args)
 
-    monkeypatch.setattr(CuttingRounds, stage, press)
+    monkeypatch.setattr(LeaderSearch, "_close", press)
     start = find_feasible(problem)
-    plan = solve(problem, "milp", start=start, settings={**APART, "recipe": "textbook"})
+    plan = solve(problem, "milp", start=start)
     assert len(calls) == patience
     assert plan.termination is Termination.INTERRUPTED
     assert plan.found
@@ -235,69 +234,39 @@ def test_interrupted_between_leaders(monkeypatch, stage, patience):
 
 
 def test_no_time_at_all():
-    """The start and the static bound."""
+    """The start, and no bound."""
     problem = Problem(sphere(12, seed=1, mix=RELAYED), replicas=4, voters=3)
     start = find_feasible(problem)
-    plan = solve(problem, "milp", start=start, time_limit=0, settings=APART)
+    plan = solve(problem, "milp", start=start, time_limit=0)
     assert plan.termination is Termination.TIME_LIMIT
     assert plan.status is Status.FEASIBLE
     assert plan.configuration == start
-    assert 0 < plan.bound <= solve(problem, "exhaustive").objective
+    assert plan.bound <= solve(problem, "exhaustive").objective
 
 
 def test_a_gap_that_was_asked_for():
     """Every leader may stop at the gap; the gap shown is the one that was reached."""
     problem = Problem(sphere(12, seed=1, mix=RELAYED), replicas=4, voters=3)
     start = find_feasible(problem)
-    plan = solve(problem, "milp", start=start, gap_limit=0.3, settings=APART)
+    plan = solve(problem, "milp", start=start, gap_limit=0.3)
     assert plan.gap <= 0.3
     assert plan.bound <= solve(problem, "exhaustive").objective <= plan.objective
     if plan.gap > 1e-9:
         assert plan.termination is Termination.GAP_LIMIT
 
 
-def test_most_leaders_need_no_integer_search():
-    """The decomposition pays: the relaxation closes nearly all leaders."""
+def test_most_leaders_need_no_program():
+    """The decomposition pays: floors close leaders, and a program the rest."""
     problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
-    plan = solve(problem, "milp", settings=APART)
+    plan = solve(problem, "milp")
     assert plan.status is Status.OPTIMAL
     assert plan.stats["leaders"] == 20
-    assert plan.stats["leaders_searched"] <= 3
-
-
-@pytest.mark.parametrize("proof", ["solver", "safe"])
-def test_a_leader_that_cannot_do_better_is_not_an_error(monkeypatch, proof):
-    """HiGHS calls the programs of all other leaders infeasible: nothing there is as good.
-
-    The plan must come out all the same; with safe proofs HiGHS's word is not used at all.
-    """
-    problem = Problem(sphere(10, seed=2), replicas=3, voters=3)
-    truth = solve(problem, "exhaustive")
-    real = search_module.run_highs
-    leaders = []
-
-    def gloomy(program, *args, **kwargs):
-        names = {var.name for var in program.columns if var.name.startswith("y[")}
-        leaders.append(names)
-        if names == {f"y[{truth.configuration.leader}]"}:
-            return real(program, *args, **kwargs)
-        return HighsResult(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
-
-    monkeypatch.setattr(search_module, "run_highs", gloomy)
-    monkeypatch.setattr(CuttingRounds, "relax", lambda self: None)  # leave everything to HiGHS
-    plan = solve(
-        problem,
-        "milp",
-        start=truth.configuration,
-        settings={**APART, "recipe": "textbook", "proof": proof},
-    )
-    assert any(names != {f"y[{truth.configuration.leader}]"} for names in leaders)
-    assert plan.status is Status.OPTIMAL
-    assert plan.objective == truth.objective
+    assert plan.stats["open"] < 20
+    assert plan.stats["programs"] <= 2 * plan.stats["open"]
 
 
 def test_a_run_ends_when_its_bound_is_enough(monkeypatch):
-    """HiGHS is told where to stop, and its bound at that point closes the leader."""
+    """HiGHS is told where to stop, and its bound at that point is enough."""
     problem = Problem(sphere(10, seed=2), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
     asked = []
@@ -313,8 +282,7 @@ def test_a_run_ends_when_its_bound_is_enough(monkeypatch):
         )
 
     monkeypatch.setattr(search_module, "run_highs", early)
-    monkeypatch.setattr(CuttingRounds, "relax", lambda self: None)
-    plan = solve(problem, "milp", start=truth.configuration, settings=APART)
+    plan = solve(problem, "milp", start=truth.configuration, settings=TOGETHER)
     assert asked
     assert all(math.isfinite(enough) for enough in asked)
     assert plan.status is Status.OPTIMAL
@@ -337,9 +305,6 @@ def test_one_program_where_no_leader_matters(method, seed):
         assert plan.status is truth.status
         assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
         assert plan.stats.get("programs", plan.stats.get("models", 0)) <= 1
-
-
-TOGETHER = {"leaders": "together"}
 
 
 def infeasible(*args, **kwargs):
@@ -471,7 +436,7 @@ def test_infeasible_by_two_searches():
     """The complete search and HiGHS agree, and the plan says so."""
     problem = conflict()
     assert solve(problem, "exhaustive").status is Status.INFEASIBLE
-    plan = solve(problem, "milp")
+    plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.INFEASIBLE
     assert any("HiGHS" in reason and "complete search" in reason for reason in plan.reasons)
 
@@ -481,7 +446,7 @@ def test_infeasible_by_one_solver_is_not_believed(monkeypatch):
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
     monkeypatch.setattr("formulations.milp.method.available", lambda: ())
-    plan = solve(conflict(), "milp")
+    plan = solve(conflict(), "milp", settings=TOGETHER)
     assert plan.status is Status.UNKNOWN
     assert any("nothing else could confirm" in note for note in plan.notes)
 
@@ -491,7 +456,7 @@ def test_infeasible_is_confirmed_by_another_method(monkeypatch):
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
     monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
-    plan = solve(conflict(), "milp")
+    plan = solve(conflict(), "milp", settings=TOGETHER)
     assert plan.status is Status.INFEASIBLE
     assert any("'exhaustive'" in reason for reason in plan.reasons)
 
@@ -503,7 +468,7 @@ def test_a_referee_that_finds_a_plan_wins(monkeypatch):
     monkeypatch.setattr(search_module, "run_highs", infeasible)
     monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
     problem = Problem(sphere(6), replicas=3, voters=3)
-    plan = solve(problem, "milp")
+    plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
     assert plan.objective == solve(problem, "exhaustive").objective
     assert any("HiGHS called" in note for note in plan.notes)
