@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import InputError
-from placement.evaluation.cost_model import CostModel, configuration_cost, cost_model
+from placement.evaluation.cost_model import CostModel, CostTerm, configuration_cost, cost_model
 from placement.evaluation.score import nearest
-from placement.support.checks import FloatArray, mapping, number
+from placement.support.checks import FloatArray, IntArray, mapping, number
 from placement.text.text_tables import ValueColumn, ValueTable
 
 if TYPE_CHECKING:
@@ -64,18 +66,14 @@ class MonthlyBill:
     @property
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return (sender, receiver) -> money per month of traffic, the largest first."""
-        parts: dict[tuple[str, str], list[float]] = {}
-        for row in self.rows:
-            if row.sender:
-                parts.setdefault((row.sender, row.receiver), []).append(row.amount)
-        found = {pair: math.fsum(amounts) for pair, amounts in parts.items()}
-        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+        found = self._summed("sender", "receiver").items()
+        return dict(sorted((one for one in found if one[0][0]), key=lambda pair: -pair[1]))
 
-    def _summed(self, field: str) -> dict[str, float]:
-        parts: dict[str, list[float]] = {}
+    def _summed(self, *fields: str) -> dict[Any, float]:
+        of, parts = operator.attrgetter(*fields), defaultdict(list)
         for row in self.rows:
-            parts.setdefault(getattr(row, field), []).append(row.amount)
-        return {name: math.fsum(amounts) for name, amounts in parts.items()}
+            parts[of(row)].append(row.amount)
+        return {key: math.fsum(amounts) for key, amounts in parts.items()}
 
     def with_tiers(self, tiers: Mapping[str, Sequence[tuple[float, float]]]) -> MonthlyBill:
         """Return the bill with traffic priced by volume tiers, for a plan made with one price.
@@ -129,10 +127,9 @@ def bill_of(instance: Instance, configuration: Configuration) -> MonthlyBill:
     model = cost_model(instance)
     if model is None:
         raise InputError("no prices", field="instance", value=instance.name, expected="prices")
-    rows = _BillItems(instance, model, configuration).all()
-    prices = model.prices
+    prices, rows = model.prices, tuple(_rows(instance, model, configuration))
     total = configuration_cost(instance, configuration)
-    return MonthlyBill(tuple(rows), total, prices.currency, prices.source)
+    return MonthlyBill(rows, total, prices.currency, prices.source)
 
 
 def bill_tables(bill: MonthlyBill, today: MonthlyBill | None = None) -> tuple[ValueTable, ...]:
@@ -180,93 +177,64 @@ def bill_tables(bill: MonthlyBill, today: MonthlyBill | None = None) -> tuple[Va
     return tuple(tables)
 
 
-def _at(amounts: FloatArray | None, place: int) -> float:
-    return 0.0 if amounts is None else float(amounts[place])
+def _rows(instance: Instance, model: CostModel, one: Configuration) -> Iterator[BillRow]:
+    """Yield the items that have GB or money, term by term."""
+    sites = instance.sites
+    near = np.atleast_2d(nearest(instance.client_rtt, one.replicas))
+    for term in model.terms(one.leader):
+        items = _items(term, one, near)
+        # what the nearest replicas serve is found in the order of the intervals
+        for client, site in items if term.served is None else sorted(items):
+            place = {
+                "client": instance.clients[client],
+                "leader": sites[one.leader],
+                "site": sites[site],
+                "origin": sites[site if term.origin is None else term.origin[site]],
+                "": "",
+            }
+            sender, receiver = (place[end] for end in term.ends or ("", ""))
+            gb, amount = items[client, site]
+            if (gb and sender != receiver) or amount:
+                at = "leader" if "leader" in term.ends else "site"
+                yield BillRow(term.name, place[at], sender, receiver, gb, amount)
 
 
-class _BillItems:
-    """Items of one configuration."""
+def _items(
+    term: CostTerm, one: Configuration, near: IntArray
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return (client, site) -> GB and money; client -1 where the traffic is of no client.
 
-    def __init__(self, instance: Instance, model: CostModel, configuration: Configuration) -> None:
-        self.instance = instance
-        self.model = model
-        self.configuration = configuration
-        self.found: list[BillRow] = []
+    `near`: the nearest replicas, shape (intervals, clients), of one interval if all have the same.
+    """
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    of_clients = "client" in term.ends
 
-    def all(self) -> list[BillRow]:
-        """Return every item that has GB or money."""
-        model, one = self.model, self.configuration
-        sites = self.instance.sites
-        volumes = model.volumes
-        for term in model.terms(one.leader):
-            if term.name == "replication" and term.sender:
-                for r in one.replicas:
-                    gb, ends = model.written_total, (sites[one.leader], sites[r])
-                    self._row(term.name, sites[one.leader], *ends, gb, _at(term.replica, r))
-            elif term.name == "replication":
-                table, written = model.from_clients, model.written
-                for c, client in enumerate(self.instance.clients):
-                    for r in one.replicas:
-                        amount = 0.0 if table is None else float(written[c] * table[c, r])
-                        self._row(term.name, sites[r], client, sites[r], float(written[c]), amount)
-            elif term.name == "migration":
-                prices = model.prices
-                here = [sites.index(name) for name in prices.present]
-                for r in one.replicas:
-                    if r not in here and prices.transfer is not None:
-                        origin = sites[here[int(prices.transfer[here, r].argmin())]]
-                        gb, ends = prices.stored_gb / prices.migration_months, (origin, sites[r])
-                        self._row(term.name, sites[r], *ends, gb, _at(term.replica, r))
-            elif term.replica is not None:
-                for w in one.witnesses if term.witness is not None else ():
-                    assert term.witness is not None
-                    self._row(term.name, sites[w], "", "", 0.0, float(term.witness[w]))
-                for r in one.replicas:
-                    amount = float(term.replica[r])
-                    if term.voter is not None and r in one.voters:
-                        amount += float(term.voter[r])
-                    self._row(term.name, sites[r], "", "", 0.0, amount)
-            elif term.name in ("writes", "reads from the leader"):
-                moved = volumes.written if term.name == "writes" else volumes.direct
-                for c, client in enumerate(self.instance.clients):
-                    name = sites[one.leader]
-                    ends = (client, name) if term.name == "writes" else (name, client)
-                    self._row(term.name, name, *ends, float(moved[c]), _at(term.constant, c))
-        self._near()
-        return self.found
+    def add(client: int, site: int, gb: FloatArray | float, amount: float) -> None:
+        place = client if of_clients else -1, site
+        known = found.get(place, (0.0, 0.0))
+        found[place] = known[0] + float(gb), known[1] + float(amount)
 
-    def _row(
-        self, term: str, site: str, sender: str, receiver: str, gb: float, amount: float
-    ) -> None:
-        if (gb and sender != receiver) or amount:
-            self.found.append(BillRow(term, site, sender, receiver, float(gb), float(amount)))
-
-    def _near(self) -> None:
-        """Reads from the nearest replica by pair, and requests by site."""
-        model, instance = self.model, self.instance
-        gb, operations = model.near_by_interval
-        if instance.client_rtt.ndim == 2:  # one nearest replica for all intervals
-            gb, operations = gb.sum(axis=0, keepdims=True), operations.sum(axis=0, keepdims=True)
-        near = nearest(instance.client_rtt, self.configuration.replicas)
-        near = np.broadcast_to(near, (len(gb), near.shape[-1]))
-        pairs: dict[tuple[int, int], float] = {}
-        served = np.zeros(len(instance.sites))
-        for k, row in enumerate(near):
-            np.add.at(served, row, operations[k])
-            for c in np.nonzero(gb[k])[0].tolist():
-                pair = (c, int(row[c]))
-                pairs[pair] = pairs.get(pair, 0.0) + float(gb[k, c])
-        table = model.to_clients
-        for (c, s), volume in sorted(pairs.items()):
-            amount = 0.0 if table is None else volume * float(table[c, s])
-            site = instance.sites[s]
-            self._row("near reads", site, site, instance.clients[c], volume, amount)
-        each = model.prices.requests
-        if each is not None:
-            served[self.configuration.leader] += float(model.volumes.leader_operations.sum())
-            for s in np.nonzero(served)[0].tolist():
-                amount = float(served[s] * each[s] / 1e6)
-                self._row("requests", instance.sites[s], "", "", 0.0, amount)
+    for c, gb in enumerate(np.broadcast_to(term.gb, near.shape[1:]).tolist()):
+        if term.constant is not None:
+            add(c, one.leader, gb, term.constant[c])
+        if term.by_client is not None:
+            for r in one.replicas:
+                add(c, r, gb, term.by_client[c, r])
+    if term.served is not None:
+        served, price = term.served
+        each = served if len(near) > 1 else served.sum(axis=0, keepdims=True)
+        for k, c in np.argwhere(each).tolist():
+            unit = price[c, near[k, c]]
+            add(c, int(near[k, c]), each[k, c] if of_clients else 0.0, each[k, c] * unit)
+    if term.witness is not None:
+        for w in one.witnesses:
+            add(-1, w, 0.0, term.witness[w])
+    prices = (term.replica, one.replicas), (term.voter, one.voters)
+    for r in one.replicas if term.by_client is None else ():
+        paid = [table[r] for table, held in prices if table is not None and r in held]
+        if paid:
+            add(-1, r, term.gb, sum(paid))
+    return found
 
 
 def _steps(name: str, given: object) -> tuple[tuple[float, float], ...]:

@@ -31,7 +31,7 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.score import nearest
 from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration
@@ -42,7 +42,7 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, eq=False)
 class CostTerm:
-    """Term of the cost under one leader; arrays that are None are 0."""
+    """Term of the cost under one leader, with what its items in a bill need; None is 0."""
 
     name: str  #: such as "replication"
     #: part that does not depend on the placement, by client, shape (clients,)
@@ -50,10 +50,16 @@ class CostTerm:
     replica: FloatArray | None = None  #: price of a replica at each site, shape (sites,)
     voter: FloatArray | None = None  #: price of the vote of a replica at each site, shape (sites,)
     witness: FloatArray | None = None  #: price of a witness at each site, shape (sites,)
-    #: price of each site as the nearest replica of each client, shape (clients, sites)
-    nearest: FloatArray | None = None
-    #: "leader" where `replica` is traffic that the leader sends and pays for, else ""
-    sender: str = ""
+    #: what the nearest replica serves, shape (intervals, clients), and the price of one unit of it
+    #: at each site, shape (clients, sites)
+    served: tuple[FloatArray, FloatArray] | None = None
+    #: sender and receiver of the traffic that it pays, if any: "leader", "client", "origin", or
+    #: "site" for a replica or the nearest one of a client
+    ends: tuple[str, ...] = ()
+    #: GB of each client, shape (clients,), or of each replica, but for those that are `served`
+    gb: FloatArray | float = 0.0
+    by_client: FloatArray | None = None  #: `replica` by client, shape (clients, sites)
+    origin: IntArray | None = None  #: site that each site copies the data from, shape (sites,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +108,15 @@ def sum_of(one: FloatArray | None, other: FloatArray | None) -> FloatArray | Non
 
 @dataclass(frozen=True, eq=False)
 class MonthlyVolumes:
-    """GB and operations of a month by client, each of shape (clients,)."""
+    """GB and operations of a month by client, shape (clients,)."""
 
     written: FloatArray  #: GB written (W_c)
-    #: `near`, `direct`: GB read from the nearest replica (N_c) and from the leader (S_c)
+    direct: FloatArray  #: GB read from the leader (S_c)
+    leader_operations: FloatArray  #: operations that the leader serves
+    #: `near`, `near_operations`: GB read from the nearest replica (N_c), and operations that it
+    #: serves, by interval, shape (intervals, clients)
     near: FloatArray
-    direct: FloatArray
-    #: `near_operations`, `leader_operations`: operations that the nearest replica and the leader
-    #: serve
     near_operations: FloatArray
-    leader_operations: FloatArray
 
 
 class CostModel:
@@ -166,15 +171,16 @@ class CostModel:
     def volumes(self) -> MonthlyVolumes:
         """GB and operations of a month; O(T·C·O), computed once."""
         operations = self._instance.operations
+        each = self._instance.counts / self.months
         counts = self._instance.counts.sum(axis=0) / self.months
         gb = gb_of_operations(self.prices, operations)
         writes = np.array([o.is_transaction for o in operations])
         reads, near = np.where(writes, 0.0, gb), self._near_share
         return MonthlyVolumes(
             written=counts @ np.where(writes, gb, 0.0),
-            near=counts @ (reads * near),
+            near=each @ (reads * near),
             direct=counts @ (reads * (1 - near)),
-            near_operations=counts @ near,
+            near_operations=each @ near,
             leader_operations=counts @ (1 - near),
         )
 
@@ -208,7 +214,7 @@ class CostModel:
     def to_clients(self) -> FloatArray | None:
         """Price per GB from each site to each client, shape (clients, sites); None: not needed."""
         volumes = self.volumes
-        return self._client_prices("to_clients", volumes.near + volumes.direct)
+        return self._client_prices("to_clients", volumes.near.sum(axis=0) + volumes.direct)
 
     @cached_property
     def from_clients(self) -> FloatArray | None:
@@ -241,66 +247,60 @@ class CostModel:
             rows[c] = transfer[:, s] if field == "to_clients" else transfer[s]
         return rows
 
-    @cached_property
-    def migration(self) -> FloatArray | None:
-        """Price of copying the data once to each site, 0 at present sites; None: nothing is copied.
-
-        In full: not yet divided by `Prices.migration_months`.
-        """
-        prices = self.prices
-        if not prices.present or not prices.stored_gb or prices.transfer is None:
-            return None
-        here = self._instance.site_indices(prices.present, "prices.present")
-        cost = prices.stored_gb * prices.transfer[here].min(axis=0)
-        cost[here] = 0.0
-        return np.asarray(cost)
-
     def terms(self, leader: int) -> tuple[CostTerm, ...]:
         """Return the terms of the cost under a leader; those without prices are left out."""
         prices, volumes = self.prices, self.volumes
         witness = prices.witness_share * prices.storage if prices.witness_share else None
         found = [CostTerm("storage", replica=prices.storage, witness=witness)]
         if prices.transfer is not None and prices.replication == "leader" and self.written_total:
-            shipped = self.written_total * prices.transfer[leader]
-            found.append(CostTerm("replication", replica=shipped, sender="leader"))
+            gb = self.written_total
+            shipped = gb * prices.transfer[leader]
+            found.append(CostTerm("replication", replica=shipped, ends=("leader", "site"), gb=gb))
         if prices.machines is not None:
             other = prices.machines_non_voting
-            if other is None:
-                found.append(CostTerm("machines", replica=prices.machines))
-            else:
-                vote = prices.machines - other
-                found.append(CostTerm("machines", replica=other, voter=vote))
-        to_clients, from_clients = self.to_clients, self.from_clients
-        if from_clients is not None and prices.replication == "gateway":
-            found.append(CostTerm("replication", replica=self.written @ from_clients))
-        elif from_clients is not None and volumes.written.any():
-            found.append(CostTerm("writes", constant=volumes.written * from_clients[:, leader]))
-        if to_clients is not None and volumes.near.any():
-            near = volumes.near[:, np.newaxis] * to_clients
-            found.append(CostTerm("near reads", nearest=near))
-        if to_clients is not None and volumes.direct.any():
-            read = volumes.direct * to_clients[:, leader]
-            found.append(CostTerm("reads from the leader", constant=read))
-        if prices.requests is not None:
-            each = prices.requests / _MILLION
-            near = volumes.near_operations[:, np.newaxis] * each
+            vote = None if other is None else prices.machines - other
             found.append(
-                CostTerm(
-                    "requests",
-                    constant=volumes.leader_operations * each[leader],
-                    nearest=near if near.any() else None,
-                )
+                CostTerm("machines", None, prices.machines if other is None else other, vote)
             )
-        if self.migration is not None:
-            monthly = self.migration / prices.migration_months
-            found.append(CostTerm("migration", replica=monthly))
+        to_clients, from_clients = self.to_clients, self.from_clients
+        written, read = volumes.written, volumes.direct
+        if from_clients is not None and prices.replication == "gateway":
+            shipped, ends = self.written @ from_clients, ("client", "site")
+            each = self.written[:, np.newaxis] * from_clients
+            found.append(
+                CostTerm("replication", None, shipped, ends=ends, gb=self.written, by_client=each)
+            )
+        elif from_clients is not None and written.any():
+            cost = written * from_clients[:, leader]
+            found.append(CostTerm("writes", cost, ends=("client", "leader"), gb=written))
+        if to_clients is not None and read.any():
+            cost, ends = read * to_clients[:, leader], ("leader", "client")
+            found.append(CostTerm("reads from the leader", cost, ends=ends, gb=read))
+        if prices.present and prices.stored_gb and prices.transfer is not None:
+            here = self._instance.site_indices(prices.present, "prices.present")
+            origin = here[prices.transfer[here].argmin(axis=0)]
+            origin[here] = here
+            copied = prices.stored_gb * prices.transfer[origin, np.arange(len(origin))]
+            gb, monthly = (
+                prices.stored_gb / prices.migration_months,
+                copied / prices.migration_months,
+            )
+            found.append(
+                CostTerm("migration", None, monthly, ends=("origin", "site"), gb=gb, origin=origin)
+            )
+        if to_clients is not None and volumes.near.any():
+            served = volumes.near, to_clients
+            found.append(CostTerm("near reads", served=served, ends=("site", "client")))
+        if prices.requests is not None:
+            each = np.tile(prices.requests / _MILLION, (len(self._instance.clients), 1))
+            led = volumes.leader_operations * each[:, leader]
+            found.append(CostTerm("requests", led, served=(volumes.near_operations, each)))
         return tuple(found)
 
     def linear(self, leader: int) -> LinearCost:
         """Return the sums of the terms under a leader; computed once for each."""
-        known = self._linear.get(leader)
-        if known is not None:
-            return known
+        if leader in self._linear:
+            return self._linear[leader]
         constant, replica = 0.0, np.zeros(len(self._instance.sites))
         voter: FloatArray | None = None
         witness: FloatArray | None = None
@@ -313,9 +313,8 @@ class CostModel:
                 voter = term.voter if voter is None else voter + term.voter
             if term.witness is not None and term.witness.any():
                 witness = term.witness if witness is None else witness + term.witness
-        found = LinearCost(constant, replica, voter, self.nearest, witness)
-        self._linear[leader] = found
-        return found
+        self._linear[leader] = LinearCost(constant, replica, voter, self.nearest, witness)
+        return self._linear[leader]
 
     def value(self, configuration: Configuration) -> float:
         """Return the cost of a configuration."""
@@ -327,38 +326,28 @@ class CostModel:
             total += float(linear.voter[votes].sum())
         if linear.witness is not None:
             total += float(linear.witness[list(configuration.witnesses)].sum())
-        table, instance = self.nearest, self._instance
-        if table is None:
+        if self.nearest is None:
             return total
-        rows, near = np.arange(len(table)), nearest(instance.client_rtt, configuration.replicas)
-        if instance.client_rtt.ndim == 2:
-            return total + float(table[rows, near].sum())
+        near = nearest(self._instance.client_rtt, configuration.replicas)
+        rows = np.arange(near.shape[-1])
+        if near.ndim == 1:
+            return total + float(self.nearest[rows, near].sum())
         # with RTTs that vary, each interval has its own nearest replicas
-        gb, operations = self.near_by_interval
-        read = 0.0
-        for k, sites in enumerate(near):
-            if self.to_clients is not None:
-                read += float(gb[k] @ self.to_clients[rows, sites])
-            if self.prices.requests is not None:
-                read += float(operations[k] @ self.prices.requests[sites]) / _MILLION
-        return total + read
+        for served, price in self._served:
+            total += float((served * price[rows, near]).sum())
+        return total
+
+    @cached_property
+    def _served(self) -> list[tuple[FloatArray, FloatArray]]:
+        """What the nearest replicas serve, and its prices: the same under every leader."""
+        return [term.served for term in self.terms(0) if term.served is not None]
 
     @cached_property
     def nearest(self) -> FloatArray | None:
         """Price n of each site as the nearest replica of each client; None: all 0."""
-        parts = [term.nearest for term in self.terms(0) if term.nearest is not None]
+        parts = [served.sum(axis=0)[:, np.newaxis] * price for served, price in self._served]
         total = None if not parts else np.add.reduce(parts)
         return total if total is not None and total.any() else None
-
-    @cached_property
-    def near_by_interval(self) -> tuple[FloatArray, FloatArray]:
-        """Part of each interval in `volumes.near` and `near_operations`, (intervals, clients)."""
-        counts = self._instance.counts / self.months
-        operations = self._instance.operations
-        reads = gb_of_operations(self.prices, operations)
-        reads[[o.is_transaction for o in operations]] = 0.0
-        near = self._near_share
-        return counts @ (reads * near), counts @ near
 
 
 def cost_model(instance: Instance) -> CostModel | None:

@@ -244,9 +244,9 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
     """Read prices of sites per month.
 
     A table has ``site``, one or more of ``storage`` (or ``price``; per replica), ``storage_gb``
-    (per GB), ``machines``, ``machines_non_voting``, ``requests`` (per million operations), and
-    ``currency`` if named. The JSON of a cloud has one price per hour of the machine and one per GB
-    and month of the storage that a replica uses in each region.
+    (per GB) and the columns of `PER_SITE`, and ``currency`` if named. The JSON of a cloud has one
+    price per hour of the machine and one per GB and month of the storage that a replica uses in
+    each region.
 
     Raises
     ------
