@@ -27,7 +27,7 @@ from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.waits.wait_checks import every_replica_votes, least_replicas
 from placement.feasibility.feasible_plans import find_feasible
 from placement.model.configuration import Configuration
-from placement.model.constraints import GroupRule
+from placement.model.constraints import NO_DOMAIN, GroupRule, by_name
 from placement.problem import Problem
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
     hold_stays, vote_stays = _unlabelled(problem)
     found = [Constraint(Kind.FORBIDDEN, s) for s in problem.forbidden if s not in hold_stays]
     found += [Constraint(Kind.NON_VOTER, s) for s in problem.non_voters if s not in vote_stays]
-    if _named(problem.replicas):
+    if by_name(problem.replicas):
         found.append(_listed(Kind.REPLICAS, problem.replicas))
     else:
         pins = {*problem.pinned, *problem.pinned_voters, problem.leader} - {None}
@@ -219,7 +219,7 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
             found.append(Constraint(Kind.LEAST, Kind.LEAST.value.format(rules.replicas_min)))
         if rules.replicas_max < len(instance.sites) and not all_vote:
             found.append(Constraint(Kind.MOST, Kind.MOST.value.format(rules.replicas_max)))
-    if _named(problem.voters):
+    if by_name(problem.voters):
         found.append(_listed(Kind.VOTERS, problem.voters))
     found += [Constraint(Kind.PINNED, site) for site in problem.pinned]
     found += [Constraint(Kind.PINNED_VOTER, site) for site in problem.pinned_voters]
@@ -227,13 +227,12 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
         found.append(_listed(Kind.LEADER, [problem.leader]))
     if problem.leaders is not None:
         found.append(_listed(Kind.LEADERS, problem.leaders))
-    count = len(problem.diversity)
-    found += [Constraint(Kind.RULE, rules.groups[i].why, i) for i in range(count)]
-    if len(rules.groups) > count + (problem.survive is not None):
+    found += [Constraint(Kind.RULE, rule.words(), i) for i, rule in enumerate(problem.diversity)]
+    if _groups_of(problem, Kind.OBJECTIVE):
         words = f"{Kind.OBJECTIVE.value} {problem.objective.describe()}"
         found.append(Constraint(Kind.OBJECTIVE, words))
     if problem.survive is not None:
-        found.append(Constraint(Kind.SURVIVE, rules.groups[-1].why))
+        found.append(Constraint(Kind.SURVIVE, _groups_of(problem, Kind.SURVIVE)[0].why))
     if problem.budget is not None:
         currency = instance.prices.currency if instance.prices else ""
         words = f"{Kind.BUDGET.value} {problem.budget:g} {currency}".strip()
@@ -275,11 +274,6 @@ def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
     )
 
 
-def _named(value: object) -> bool:
-    """Return whether replicas or voters are given by name."""
-    return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
-
-
 def _listed(kind: Kind, names: object) -> Constraint:
     assert isinstance(names, (tuple, list))
     return Constraint(kind, f"{kind.value} {', '.join(map(str, names))}")
@@ -291,8 +285,8 @@ def _unlabelled(problem: Problem) -> tuple[set[str], set[str]]:
     stays: dict[str, set[str]] = {"replicas": set(), "voters": set()}
     for group in rules.groups:
         free = rules.able_voters if group.role == "voters" else rules.may_hold
-        for site, label in enumerate(instance.labels(group.level)):
-            if label is None and not free[site]:
+        for site, label in enumerate(group.labels):
+            if group.names[label].startswith(NO_DOMAIN) and not free[site]:
                 stays[group.role].add(instance.sites[site])
     return stays["replicas"], stays["voters"]
 
@@ -416,7 +410,7 @@ class _Guarded:
             case Kind.MOST:
                 model.add(held <= rules.replicas_max).only_enforce_if(guard)
             case Kind.RULE | Kind.SURVIVE | Kind.OBJECTIVE:
-                for group in _groups_of(problem, constraint):
+                for group in _groups_of(problem, constraint.kind, constraint.index):
                     chosen = self.voter if group.role == "voters" else self.replica
                     _diversity(model, chosen, group, guard)
             case Kind.BUDGET:
@@ -466,14 +460,15 @@ def _budget_terms(problem: Problem, leader: int) -> tuple[list[int], int]:
     return whole, math.ceil((budget + tolerance) * scale)
 
 
-def _groups_of(problem: Problem, constraint: Constraint) -> tuple[GroupRule, ...]:
-    """Rules on site indices that a constraint stands for: the user's, the objective's, survival."""
-    groups, own = problem.rules.groups, len(problem.diversity)
-    if constraint.kind is Kind.RULE:
-        return (groups[constraint.index],)
-    if constraint.kind is Kind.SURVIVE:
-        return (groups[-1],)
-    return groups[own:] if problem.survive is None else groups[own:-1]
+def _groups_of(problem: Problem, kind: Kind, index: int = -1) -> list[GroupRule]:
+    """Rules on site indices of a constraint: a rule of the user, the objective, or survival."""
+    groups, own = problem.rules.groups, problem.diversity
+    if kind is Kind.RULE:
+        return [group for group in groups if group.rule is own[index]]
+    if kind is Kind.SURVIVE:
+        return [group for group in groups if group.rule is None]
+    known = (None, *own)
+    return [group for group in groups if all(group.rule is not rule for rule in known)]
 
 
 def _exactly(literals: Sequence[cp_model.IntVar], sites: Iterable[int]) -> list[cp_model.IntVar]:

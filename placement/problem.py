@@ -20,8 +20,8 @@ from placement.evaluation.waits.wait_checks import check_waits
 from placement.measures.measure import Limit, Measure
 from placement.model.configuration import Configuration
 from placement.model.constraints import (
-    Diversity,
     Rules,
+    SiteRule,
     allowed_sites,
     compile_rules,
     is_count,
@@ -148,7 +148,7 @@ class Problem:
     pinned_voters: Sequence[str] = ()
     forbidden: Sequence[str] = ()
     non_voters: Sequence[str] = ()
-    diversity: Sequence[Diversity] = ()
+    diversity: Sequence[SiteRule] = ()
     survive: str | None = None
     decay: float = 1.0
     budget: float | None = None
@@ -183,13 +183,13 @@ class Problem:
         instance_of(
             self.instance, Instance, "instance", "a placement.Instance (placement.load reads one)"
         )
-        rules: list[Diversity] = (
+        rules: list[SiteRule] = (
             [self.diversity]
-            if isinstance(self.diversity, Diversity)
+            if isinstance(self.diversity, SiteRule)
             else [*elements(self.diversity, "diversity", "a list of Diversity(level, …)")]  # type: ignore[list-item]  # checked next
         )
         for rule in rules:
-            if not isinstance(rule, Diversity):
+            if not isinstance(rule, SiteRule):
                 raise InputError(
                     "not a rule", field="diversity", value=rule, expected="Diversity(level, …)"
                 )
@@ -476,7 +476,7 @@ def describe(problem: Problem) -> str:
     for field in ("pinned", "pinned_voters", "forbidden", "non_voters"):
         if getattr(problem, field):
             parts.append(f"{field.replace('_', ' ')}: {', '.join(getattr(problem, field))}")
-    parts.extend(group.why for group in rules.groups)
+    parts.extend(dict.fromkeys(group.why for group in rules.groups))
     if rules.budget is not None:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:

@@ -218,7 +218,7 @@ class ReducedProblem:
         for role, labels, limit in caps:
             names, codes = np.unique(np.asarray(labels), return_inverse=True)
             ruled.append(
-                GroupRule(role, "level", codes, tuple(map(str, names)), limit, None, "a cap")
+                GroupRule("level", role, codes, tuple(map(str, names)), limit, None, "a cap")
             )
         rules = Rules(
             replicas_min=max(replicas[0], voters),

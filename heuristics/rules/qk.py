@@ -103,7 +103,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
         labels = np.where(rules.must_hold, np.cumsum(rules.must_hold), 0)
         names = tuple(map(str, range(int(labels.max()) + 1)))
         why = f"{size} replicas hold the pinned sites"
-        groups.append(GroupRule("voters", "pinned", labels, names, spare, None, why))
+        groups.append(GroupRule("pinned", "voters", labels, names, spare, None, why))
     return dataclasses.replace(
         rules, groups=tuple(groups), may_vote=may_vote, may_lead=rules.may_lead & may_vote
     )

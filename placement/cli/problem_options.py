@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import options as types
 from placement.errors import Gathered, InputError, refused, require
-from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE
+from placement.question import KEYS, LARGEST_NUMBER, LARGEST_SIZE, Key
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from placement.io.plan_file import Reference
     from placement.io.price_lists import PriceInput, SitePrices, TransferTable
     from placement.model.configuration import Configuration
-    from placement.model.constraints import Diversity, Role
+    from placement.model.constraints import SiteRule
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
@@ -322,40 +322,34 @@ def counts(values: Sequence[str]) -> tuple[int, ...] | None:
     return tuple(sorted(found))
 
 
-def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[Diversity, ...]:
-    """Read ``--cap``, ``--distinct``, ``--require`` and ``--keep-diversity``."""
-    from placement.model.constraints import Diversity
+def diversity_from(args: argparse.Namespace, instance: Instance) -> tuple[SiteRule, ...]:
+    """Read the options of rules, and ``--keep-diversity``."""
+    from placement.model.constraints import RULES
 
-    rules = []
-    for text in args.cap:
-        level, most, role = _rule("--cap", text, "LEVEL=K or LEVEL=K:replicas")
-        rules.append(Diversity(level, role=role or "voters", cap=most))
-    for text in args.distinct:
-        level, least, role = _rule("--distinct", text, "LEVEL=K or LEVEL=K:replicas")
-        rules.append(Diversity(level, role=role or "voters", min_domains=least))
-    for text in args.require:
-        expected = "LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters"
-        where, least, role = _rule("--require", text, expected)
-        level, _, domain = where.partition(":")
-        require(level and domain, "--require", "not a rule", text, expected)
-        rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
-    if (path := vars(args).get("keep_diversity")) is None:
-        return tuple(rules)
-    from placement.feasibility.feasible_plans import kept_diversity
+    rules: list[SiteRule] = [
+        _rule(KEYS[key], kind.of_text, text)
+        for kind in RULES.values()
+        for key in kind.keys
+        for text in vars(args)[key]
+    ]
+    if (path := vars(args).get("keep_diversity")) is not None:
+        from placement.feasibility.feasible_plans import kept_diversity
 
-    here = present_configuration(instance, path)
-    voters, replicas = ([instance.sites[s] for s in some] for some in (here.voters, here.replicas))
-    return (*rules, *kept_diversity(instance, voters, replicas))
+        here = present_configuration(instance, path)
+        roles = ([instance.sites[s] for s in some] for some in (here.voters, here.replicas))
+        rules += kept_diversity(instance, *roles)
+    return tuple(rules)
 
 
-def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]:
-    """Return the place, the number and the role of a rule ``PLACE=K`` or ``PLACE=K:ROLE``."""
-    found = _RULE.fullmatch(text)
-    if found is None:
-        raise refused("", option, "not a rule", text, expected)
-    number = types.read_whole(found["number"], option, 0, LARGEST_SIZE)
-    roles: dict[str, Role] = {"voters": "voters", "replicas": "replicas"}
-    return found["where"], number, roles.get(found["role"] or "")
+def _rule(key: Key, made: Callable[..., SiteRule | None], text: str) -> SiteRule:
+    """Return the rule of a text ``PLACE=K`` or ``PLACE=K:ROLE``."""
+    if (found := _RULE.fullmatch(text)) is not None:
+        number = types.read_whole(found["number"], key.option, 0, LARGEST_SIZE)
+        rule = made(key.name, found["where"], number, found["role"])
+        if rule is not None:
+            return rule
+    expected = key.metavar.replace("[", f" or {key.metavar.partition('[')[0]}").rstrip("]")
+    raise refused("", key.option, "not a rule", text, expected)
 
 
 def problem_from(

@@ -28,7 +28,7 @@ from placement.feasibility.feasible_plans import neighbours, violations
 from placement.methods.registry import solve
 from placement.model.changed_instance import PLACE, with_copies
 from placement.model.configuration import Configuration
-from placement.model.constraints import Diversity
+from placement.model.constraints import SiteRule
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.plan import Plan, evaluate, objective_value
 from placement.problem import Problem
@@ -74,7 +74,7 @@ def evaluate_deployment(
     instance: Instance,
     *,
     survive: str | None = None,
-    diversity: Sequence[Diversity] = (),
+    diversity: Sequence[SiteRule] = (),
     forbidden: Sequence[str] = (),
     non_voters: Sequence[str] = (),
     level: str = SITE_LEVEL,

@@ -218,7 +218,7 @@ def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
         yield "prices and limits of moves", {"moves": None}
     for rule in problem.diversity:
         rest = [other for other in problem.diversity if other is not rule]
-        yield f"a diversity rule of the level {rule.level}", {"diversity": rest}
+        yield rule.words(), {"diversity": rest}
 
 
 def _changed(plan: Plan, changes: Mapping[str, object]) -> tuple[float, Plan] | None:

@@ -319,12 +319,13 @@ def python_lines(question: PageQuestion, origin: Question) -> str:
     late = "distributions" in question.measures
     if late:
         values["distributions"] = f"spread_distributions(instance, {question.spread!r})"
+    rules = {type(rule).__name__ for rule in problem.diversity}
     imports = (
         ("from placement.tail.rtt_distributions import spread_distributions", late),
         ("from placement.io.demand_tables import read_demand", question.counts),
         ("from placement.model.changed_instance import with_mix", question.shares),
         ("from placement.model.changed_instance import with_site", question.added),
-        ("from placement import Diversity", problem.diversity),
+        *((f"from placement import {name}", True) for name in sorted(rules)),
     )
     options = {"mix": origin.mix, "seed": origin.workload_seed or None}
     load = [repr(origin.instance), *(f"{k}={v!r}" for k, v in options.items() if v is not None)]

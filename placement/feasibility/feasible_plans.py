@@ -594,22 +594,15 @@ def named_question(problem: Problem, places: tuple[int, ...]) -> Problem | None:
     rules, given = problem.rules, problem.instance
     at = np.zeros(len(given.sites), dtype=bool)
     at[list(places)] = True
-    taken = [name for labels in given.domains.values() for name in labels if name is not None]
-    prefix = "of data"
-    while any(name.startswith(prefix) for name in (*given.domains, *taken, *given.sites)):
-        prefix += "_"
-    domains: dict[str, tuple[str | None, ...]] = dict(given.domains)
     spread = []
-    for rule in problem.diversity:
-        if rule.role == "replicas":
-            labels = given.labels(rule.level)
-            level = f"{prefix} {rule.level}"
-            domains[level] = tuple(
-                f"{prefix} {site}" if at[site] else label for site, label in enumerate(labels)
-            )
-            least = None if rule.min_domains is None else rule.min_domains + len(places)
-            rule = dataclasses.replace(rule, level=level, min_domains=least)
-        spread.append(rule)
+    for group in (group for group in rules.groups if group.rule is not None):
+        if group.role == "replicas":  # each place is a domain of its own
+            labels = group.labels.copy()
+            labels[list(places)] = len(group.names) + np.arange(len(places))
+            called = (*group.names, *(given.sites[site] for site in places))
+            least = None if group.min_domains is None else group.min_domains + len(places)
+            group = dataclasses.replace(group, labels=labels, names=called, min_domains=least)
+        spread.append(group)
     rtt = given.client_rtt.copy()
     rtt[..., list(places)] = rtt.max(axis=-1, keepdims=True) + 1.0
     most = min(rules.replicas_max, int(np.count_nonzero(rules.may_hold & ~at)))
@@ -620,7 +613,7 @@ def named_question(problem: Problem, places: tuple[int, ...]) -> Problem | None:
     try:
         with warnings.catch_warnings():  # of the units, which the instance was warned of
             warnings.simplefilter("ignore", UnitsWarning)
-            instance = given.replace(client_rtt=rtt, domains=domains, prices=None)
+            instance = given.replace(client_rtt=rtt, prices=None)
         return Problem(
             instance,
             replicas=(rules.replicas_min + len(places), most + len(places)),

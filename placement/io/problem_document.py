@@ -15,7 +15,7 @@ from placement.errors import UnsupportedError, located, refused
 from placement.evaluation.moves import PRICES, CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.io.formats.document import Document
-from placement.model.constraints import Diversity
+from placement.model.constraints import RULES, SiteRule
 from placement.model.instance import Instance
 from placement.model.protocols import Protocol as CommitProtocol
 from placement.problem import Problem
@@ -100,13 +100,8 @@ def question_of(problem: Problem, **more: Any) -> Question:
             value = str(value)
         values[key.name] = tuple(value) if key.several else value
     for rule in problem.diversity:
-        for name, where, limit in (
-            ("cap", rule.level, rule.cap),
-            ("distinct", rule.level, rule.min_domains),
-            ("require", f"{rule.level}:{rule.domain}", rule.least),
-        ):
-            if limit is not None:
-                values[name] = (*values.get(name, ()), f"{where}={limit}:{rule.role}")
+        for name, text in rule.texts():
+            values[name] = (*values.get(name, ()), text)
     asked = problem.objective.document(problem.instance)
     if problem.objective.kind == "percentile":
         values["percentile"] = asked["percent"]
@@ -155,7 +150,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         instance,
         replicas=replicas,
         **document.fields(Problem, _PLAIN),
-        diversity=tuple(Diversity.from_document(rule) for rule in document.tables("diversity")),
+        diversity=tuple(map(_rule_from, document.tables("diversity"))),
         decay=document.number("decay", 1.0, infinite=True),
         objective=_OBJECTIVES.load(kind).from_document(asked, instance),
         protocol=read_protocol(document),
@@ -166,6 +161,13 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
+
+
+def _rule_from(document: Document) -> SiteRule:
+    kind = document.text("rule", "diversity")
+    if kind not in RULES:
+        raise document.refuse("rule", "unknown rule", f"one of {', '.join(RULES)}")
+    return RULES[kind].from_document(document)
 
 
 def read_protocol(document: Document) -> CommitProtocol | None:

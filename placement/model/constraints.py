@@ -1,15 +1,16 @@
-"""Constraints on a plan, in the user's words (`Diversity`) and on site indices (`Rules`)."""
+"""Constraints on a plan, in the user's words (`SiteRule`) and on site indices (`Rules`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, UnsupportedError
 from placement.model.instance import Instance
 from placement.model.protocols import Protocol
 from placement.support.checks import BoolArray, IntArray, text, whole
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from placement.problem import Problem
 
 Role = Literal["voters", "replicas"]
+
+NO_DOMAIN = "\0"
+"""First letter of the domain of a site without a label, which no rule binds."""
 
 
 def majority(voters: int) -> int:
@@ -32,8 +36,49 @@ def majority(voters: int) -> int:
     return voters // 2 + 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteRule(ABC):
+    """Rule on the sites of a role, as a user writes it.
+
+    A new rule is a class here, with its name in :data:`RULES`, and a key of a question. Methods and
+    the checker of certificates read its `groups` alone.
+    """
+
+    level: str  #: failure-domain level of the instance (``site`` always exists)
+    role: Role = "voters"  #: whom the rule binds: "voters" or "replicas"
+
+    def __post_init__(self) -> None:
+        text(self.level, "level")
+        if not isinstance(self.role, str) or self.role not in ("voters", "replicas"):
+            raise InputError(
+                "unknown role", field="role", value=self.role, expected="'voters' or 'replicas'"
+            )
+
+    @abstractmethod
+    def words(self) -> str:
+        """Return the rule in the user's words."""
+
+    @abstractmethod
+    def groups(self, instance: Instance, bound: BoolArray, why: str = "") -> tuple[GroupRule, ...]:
+        """Return the rule on site indices; `why`: in other words than its own.
+
+        Raises
+        ------
+        InputError
+            For an unknown level, or when a site that the rule binds (`bound`) has no label there.
+        """
+
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys of a question that give the rule, each with its text ``PLACE=K:ROLE``."""
+        raise UnsupportedError(f"files cannot hold the rule '{self.words()}'")
+
+    def document(self) -> dict[str, object]:
+        """Return the rule for a plan file, JSON-ready."""
+        raise UnsupportedError(f"files cannot hold the rule '{self.words()}'")
+
+
 @dataclass(frozen=True, slots=True)
-class Diversity:
+class Diversity(SiteRule):
     """Spread voters or replicas over the failure domains of a level.
 
     Parameters
@@ -57,19 +102,15 @@ class Diversity:
     'at least 1 of the replicas in the continent EU'
     """
 
-    level: str
-    role: Role = "voters"
+    keys: ClassVar[tuple[str, ...]] = ("cap", "distinct", "require")
+
     cap: int | None = None
     min_domains: int | None = None
     domain: str | None = None
     least: int | None = None
 
     def __post_init__(self) -> None:
-        text(self.level, "level")
-        if not isinstance(self.role, str) or self.role not in ("voters", "replicas"):
-            raise InputError(
-                "unknown role", field="role", value=self.role, expected="'voters' or 'replicas'"
-            )
+        SiteRule.__post_init__(self)
         counts = {"cap": self.cap, "min_domains": self.min_domains, "least": self.least}
         if self.domain is not None or self.least is not None:
             if self.domain is None or self.least is None:
@@ -103,16 +144,33 @@ class Diversity:
             )
         return " and ".join(words)
 
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """Return ``--cap``, ``--distinct`` and ``--require`` with their texts."""
+        places = (self.level, self.level, f"{self.level}:{self.domain}")
+        numbers = (self.cap, self.min_domains, self.least)
+        return tuple(
+            (key, f"{place}={number}:{self.role}")
+            for key, place, number in zip(self.keys, places, numbers, strict=True)
+            if number is not None
+        )
+
+    @classmethod
+    def of_text(cls, key: str, place: str, number: int, role: Role | None) -> Diversity | None:
+        """Return the rule of a text of :meth:`texts`, in parts; None: the place is none."""
+        if key == "cap":
+            return cls(place, role or "voters", cap=number)
+        if key == "distinct":
+            return cls(place, role or "voters", min_domains=number)
+        level, _, domain = place.partition(":")
+        if not (level and domain):
+            return None
+        return cls(level, role or "replicas", domain=domain, least=number)
+
     def document(self) -> dict[str, object]:
         """Return the rule for a plan file, JSON-ready."""
-        document: dict[str, object] = {
-            "level": self.level,
-            "role": self.role,
-            "cap": self.cap,
-            "min_domains": self.min_domains,
-        }
-        if self.domain is not None:
-            document |= {"domain": self.domain, "least": self.least}
+        document = asdict(self)
+        if self.domain is None:
+            del document["domain"], document["least"]
         return document
 
     @classmethod
@@ -130,19 +188,47 @@ class Diversity:
         return cls(
             document.text("level"),
             role="replicas" if role == "replicas" else "voters",
-            cap=document.whole("cap") if document.has("cap") else None,
-            min_domains=document.whole("min_domains") if document.has("min_domains") else None,
-            domain=document.text("domain") if document.has("domain") else None,
-            least=document.whole("least") if document.has("least") else None,
+            **document.fields(cls, ("cap", "min_domains", "domain", "least")),
         )
+
+    def groups(self, instance: Instance, bound: BoolArray, why: str = "") -> tuple[GroupRule, ...]:
+        """Return the one rule on site indices."""
+        level, why = self.level, why or self.words()
+        labels = instance.labels(level)
+        named = []
+        for site, label in enumerate(labels) if None in labels else ():
+            if label is None:
+                if bound[site]:
+                    words = f"site {instance.sites[site]!r} has no {level}, which {why} needs"
+                    expected = f"a {level} for every site that may be chosen (or forbid the site)"
+                    raise InputError(words, field=f"domains[{level!r}]", expected=expected)
+                label = f"{NO_DOMAIN}{site}"  # an unbound site without a label is a separate domain
+            named.append(label)
+        given = tuple(named) or tuple(label for label in labels if label is not None)
+        numbers, array = _numbered(given)
+        domain = -1
+        if self.domain is not None:
+            if self.domain not in numbers:
+                words = f"the level {level} has no such domain"
+                expected = "one of " + ", ".join(sorted(n for n in numbers if n[0] != NO_DOMAIN))
+                raise InputError(words, field="domain", value=self.domain, expected=expected)
+            domain = numbers[self.domain]
+        found = GroupRule(
+            level, self.role, array, tuple(numbers), self.cap, self.min_domains, why, domain,
+            self.least or 0,
+        )  # fmt: skip
+        return (found,)
+
+
+RULES: Mapping[str, type[Diversity]] = {"diversity": Diversity}
+"""Rules that questions and plan files hold, by the key ``rule`` of their documents."""
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRule:
-    """A `Diversity` on site indices."""
+class GroupRule(SiteRule):
+    """A rule on site indices; its level is for messages."""
 
-    role: Role  #: "voters" or "replicas"
-    level: str  #: the level it came from, for messages
+    role: Role
     labels: IntArray  #: domain number of each site, shape (sites,), 0 … domains − 1
     names: tuple[str, ...]  #: domain names by number, for messages
     cap: int | None  #: at most so many per domain; None: no cap
@@ -151,6 +237,15 @@ class GroupRule:
     #: `domain`, `least`: at least `least` sites in this domain; -1 and 0: no such rule
     domain: int = -1
     least: int = 0
+    rule: SiteRule | None = None  #: that of the question or its objective; None: its `survive`
+
+    def words(self) -> str:
+        """Return the rule in the user's words."""
+        return self.why
+
+    def groups(self, instance: Instance, bound: BoolArray, why: str = "") -> tuple[GroupRule, ...]:
+        """Return the rule itself, for an instance with the same sites."""
+        return (self,)
 
     def satisfied(self, sites: Sequence[int]) -> bool:
         """Return whether a complete choice of sites obeys the rule."""
@@ -209,21 +304,16 @@ class GroupRule:
 
         `room` is the number of allowed sites in each domain, shape (domains,).
         """
-        if self.least > min(int(room[self.domain]), most):
-            limit = (
-                f"only {int(room[self.domain])} sites there may be chosen"
-                if room[self.domain] < self.least
-                else f"only {most} {self.role} are asked for"
-            )
-            return f"{self.why}: {limit}"
-        domains = int((room > 0).sum())
-        if self.min_domains is None or self.min_domains <= min(domains, most):
+        if self.least:
+            needed, able = self.least, int(room[self.domain])
+            limit = f"only {able} sites there may be chosen"
+        else:
+            needed, able = self.min_domains or 0, int((room > 0).sum())
+            limit = f"the level {self.level} has only {able} domains with allowed sites"
+        if needed <= min(able, most):
             return ""
-        limit = (
-            f"the level {self.level} has only {domains} domains with allowed sites"
-            if domains < self.min_domains
-            else f"only {most} {self.role} are asked for"
-        )
+        if able >= needed:
+            limit = f"only {most} {self.role} are asked for"
         return f"{self.why}: {limit}"
 
 
@@ -346,40 +436,6 @@ def _numbered(labels: tuple[str, ...]) -> tuple[dict[str, int], IntArray]:
     return numbers, array
 
 
-def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str = "") -> GroupRule:
-    """Put a diversity rule on site indices; `why`: in other words than its own.
-
-    Raises
-    ------
-    InputError
-        For an unknown level, or when a site that the rule binds (`bound`) has no label there.
-    """
-    level, why = rule.level, why or rule.words()
-    labels = instance.labels(level)
-    named = []
-    for site, label in enumerate(labels) if None in labels else ():
-        if label is None:
-            if bound[site]:
-                words = f"site {instance.sites[site]!r} has no {level}, which {why} needs"
-                expected = f"a {level} for every site that may be chosen (or forbid the site)"
-                raise InputError(words, field=f"domains[{level!r}]", expected=expected)
-            label = f"\0{site}"  # an unbound site without a label is a separate domain
-        named.append(label)
-    given = tuple(named) or tuple(label for label in labels if label is not None)
-    numbers, array = _numbered(given)
-    domain = -1
-    if rule.domain is not None:
-        if rule.domain not in numbers:
-            words = f"the level {level} has no such domain"
-            expected = "one of " + ", ".join(sorted(n for n in numbers if n[0] != "\0"))
-            raise InputError(words, field="domain", value=rule.domain, expected=expected)
-        domain = numbers[rule.domain]
-    return GroupRule(
-        rule.role, level, array, tuple(numbers), rule.cap, rule.min_domains, why, domain,
-        rule.least or 0,
-    )  # fmt: skip
-
-
 def mask(size: int, indices: Iterable[int]) -> BoolArray:
     """Boolean array of `size` that is true at `indices`."""
     result = np.zeros(size, dtype=bool)
@@ -413,14 +469,15 @@ def _range(value: object) -> tuple[int, int]:
     return least, most
 
 
-def _by_name(value: object) -> TypeGuard[tuple[str, ...]]:
+def by_name(value: object) -> TypeGuard[tuple[str, ...]]:
+    """Return whether replicas, voters or witnesses are given by name."""
     return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
 
 
 def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
     """Return whether replicas are given as a number or a range of numbers, not by name."""
     if isinstance(value, tuple):
-        return not _by_name(value)
+        return not by_name(value)
     return isinstance(value, (int, range)) and not isinstance(value, bool)
 
 
@@ -442,9 +499,9 @@ def _quorum(problem: Problem, voters: int) -> int:
 def _named_witnesses(problem: Problem, forbidden: BoolArray) -> BoolArray:
     """Return the witnesses by name as a mask, refusing sites that hold data or may not vote."""
     instance = problem.instance
-    assert _by_name(problem.witnesses)
+    assert by_name(problem.witnesses)
     given = mask(len(forbidden), instance.site_indices(problem.witnesses, "witnesses"))
-    fixed = problem.replicas if _by_name(problem.replicas) else ()
+    fixed = problem.replicas if by_name(problem.replicas) else ()
     leader = () if problem.leader is None else (problem.leader,)
     for names, field in (
         (leader, "leader"),
@@ -469,7 +526,7 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
             expected = "1 or ['a', 'b', …]"
             raise InputError(words, field="witnesses", value=problem.witnesses, expected=expected)
         count = whole(problem.witnesses, "witnesses")
-        if count and _by_name(problem.voters):
+        if count and by_name(problem.voters):
             words = "the voters are given by name, and not which of them are witnesses"
             expected = "the witnesses by name, or a number of voters"
             raise InputError(words, field="witnesses", value=count, expected=expected)
@@ -506,19 +563,19 @@ def allowed_sites(problem: Problem) -> tuple[Rules, int]:
         words = "one string where a number or a list of names was expected"
         expected = "5 or ['a', 'b', …]"
         raise InputError(words, field=field, value=getattr(problem, field), expected=expected)
-    if _by_name(replicas):
+    if by_name(replicas):
         fixed = mask(size, instance.site_indices(replicas, "replicas"))
         _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
         _within(problem, fixed, may_hold, "replicas", "no forbidden site")
         may_hold, must_hold = fixed, fixed.copy()
 
     non_voters = mask(size, instance.site_indices(problem.non_voters, "non_voters"))
-    given = None if not _by_name(problem.witnesses) else _named_witnesses(problem, forbidden)
+    given = None if not by_name(problem.witnesses) else _named_witnesses(problem, forbidden)
     if given is not None:
         may_hold = may_hold & ~given
     may_vote = may_hold & ~non_voters
     must_vote = mask(size, instance.site_indices(problem.pinned_voters, "pinned_voters"))
-    if _by_name(voters):
+    if by_name(voters):
         fixed = mask(size, instance.site_indices(voters, "voters"))
         count = _count(fixed)
         if given is not None:
@@ -604,7 +661,7 @@ def compile_rules(
     size = len(problem.instance.sites)
     known, pins = allowed
     holders = _count(known.may_hold)
-    if _by_name(problem.replicas):
+    if by_name(problem.replicas):
         least = most = holders
     else:
         least, most = _range(problem.replicas)
@@ -665,11 +722,11 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
-    implied = problem.objective.diversity(voters, quorum)
     given = problem.instance
     groups = [
-        group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
-        for rule in (*problem.diversity, *implied)
+        replace(group, rule=rule)
+        for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
+        for group in rule.groups(given, may_vote if rule.role == "voters" else may_hold)
     ]
     if problem.survive is not None:
         given.labels(problem.survive, "survive")  # refuses an unknown level by this name
@@ -682,14 +739,11 @@ def _groups(
                 value=problem.survive,
                 expected="more voters (3 or more with majorities)",
             )
-        groups.append(
-            group_rule(
-                problem.instance,
-                Diversity(problem.survive, "voters", cap=voters - needed),
-                may_vote,
-                f"survive the loss of any one {problem.survive} "
-                f"(at most {voters - needed} of {voters} voters in each)",
-            )
+        groups += Diversity(problem.survive, "voters", cap=voters - needed).groups(
+            given,
+            may_vote,
+            f"survive the loss of any one {problem.survive} "
+            f"(at most {voters - needed} of {voters} voters in each)",
         )
     return tuple(groups)
 

@@ -597,7 +597,7 @@ def test_it_equals_enumeration(data, seed):
         labels = rng.integers(0, len(names), sites)
         cap = None if data.draw(st.booleans()) else int(rng.integers(1, 4))
         fewest = None if cap is not None and data.draw(st.booleans()) else 1
-        groups = [GroupRule("voters", "level", labels, names, cap, fewest, "a rule")]
+        groups = [GroupRule("level", "voters", labels, names, cap, fewest, "a rule")]
     pinned = {leader, *rng.choice(sites, int(rng.integers(0, 2)), replace=False).tolist()}
     order = sorted(range(sites), key=lambda s: (float(weights @ waits[:, s]), s))
     choice = SiteSubset(order, size, frozenset(pinned), groups)

@@ -48,7 +48,7 @@ def ruled_core(seed: int) -> ReducedProblem:
         else:
             cap = int(rng.integers(1, 4))
             distinct = int(rng.integers(1, 4)) if rng.random() < 0.4 else None
-        groups.append(GroupRule(role, "level", labels, names, cap, distinct, "", domain, least))
+        groups.append(GroupRule("level", role, labels, names, cap, distinct, "", domain, least))
     rules = dataclasses.replace(core.rules, groups=tuple(groups))
     return ReducedProblem(core.demand, rules, core.price)
 

@@ -195,7 +195,7 @@ def rules_of(sites, voters, most, **changes):
 def cap(role, labels, most):
     """Return the rule of at most so many per domain."""
     names = tuple(str(n) for n in range(max(labels) + 1))
-    return GroupRule(role, "rack", np.array(labels), names, most, None, "")
+    return GroupRule("rack", role, np.array(labels), names, most, None, "")
 
 
 def least_with(choice, leader, inside, free, rho, waits, costs, site):

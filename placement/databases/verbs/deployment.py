@@ -18,6 +18,7 @@ from placement.cli.problem_options import diversity_from, instance_from, names
 from placement.errors import InputError, UnsupportedError, require
 from placement.io.formats.document import encode_json, encode_text
 from placement.io.formats.files import read_text, write_file
+from placement.question import KEYS
 from placement.text import escape, page_width, table, wrap
 from placement.text.plans import failures_table, values_text
 from placement.text.text_tables import facts, laid_out
@@ -53,8 +54,8 @@ def add_parser(verbs: Subparsers) -> None:
     evaluate = add_verb(parts, "evaluate", _evaluate)
     evaluate.add("", Switch("deployment", "FILE", "a file that db read wrote, or a plan file"))
     evaluate.ask("instance", option=True)
-    rules = ("survive", "cap", "distinct", "require", "forbid", "no_vote")
-    evaluate.ask("constraints", only=rules, title="rules")
+    tables = [key.name for key in KEYS.values() if key.kind == "table"]  # as rules on domains are
+    evaluate.ask("constraints", only=(*tables, "survive", "forbid", "no_vote"), title="rules")
     losses = Switch("--losses", "LEVEL", "domains that are lost (default site)", default="site")
     evaluate.add("rules", losses)
     evaluate.ask("method", only=("time_limit",))

@@ -402,13 +402,11 @@ def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guar
     ends
         Configurations before and after.
     """
-    groups = list(problem.rules.of("voters"))
     guards: list[Guard] = []
     if problem.survive is not None:
         # Its group is a cap for v voters and m votes; on the way both change, the meaning does not.
         guards.append(survive_guard(problem.survive, problem.instance.labels(problem.survive)))
-        groups.pop()
-    guards.extend(spread_guard(group) for group in groups)
+    guards.extend(spread_guard(group) for group in problem.rules.of("voters") if group.rule)
     quorums = [quorums_of(problem, end) for end in ends]
     kept = [
         guard
