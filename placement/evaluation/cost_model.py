@@ -339,7 +339,7 @@ class CostModel:
 
     @cached_property
     def _served(self) -> list[tuple[FloatArray, FloatArray]]:
-        """What the nearest replicas serve, and its prices: the same under every leader."""
+        """Amounts that the nearest replicas serve, with prices: the same under every leader."""
         return [term.served for term in self.terms(0) if term.served is not None]
 
     @cached_property
