@@ -59,6 +59,9 @@ class Results:
         return str(self.runs[-1].get("reference", "")) if self.runs else ""
 
 
+_NEEDED: Mapping[str, type] = {"key": str, "cell": dict, "group": str, "outcome": str}
+
+
 def read_results(path: str | os.PathLike[str]) -> Results:
     """Read a file of results; an empty file is an empty result.
 
@@ -89,13 +92,12 @@ def read_results(path: str | os.PathLike[str]) -> Results:
                 raise refused(where, "version", words, value.get("version"), str(VERSION))
             runs.append(value)
         elif kind == "row":
-            key = value.get("key")
-            if not isinstance(key, str) or not isinstance(value.get("cell"), dict):
-                raise InputError(
-                    "a row without its cell", source=where, expected="the keys 'key' and 'cell'"
-                )
-            rows.pop(key, None)  # the last one counts, and stands where it was written
-            rows[key] = value
+            for name, kept in _NEEDED.items():
+                if not isinstance(value.get(name), kept):
+                    expected = "text" if kept is str else "an object"
+                    raise refused(where, name, "not a row of results", value.get(name), expected)
+            rows.pop(value["key"], None)  # the last one counts, and stands where it was written
+            rows[value["key"]] = value
         else:
             raise refused(where, "kind", "not a line of results", kind, "'run' or 'row'")
     return Results(tuple(runs), tuple(rows.values()), source)

@@ -31,6 +31,7 @@ from benchmarks.harness.result_files import (
     save_json,
     save_text,
 )
+from placement.cli.output import ProgressLine
 from placement.errors import UnsupportedError
 
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
@@ -235,7 +236,7 @@ class Experiments(Study):
             options.kept = {tuple(row[name] for name in self.key): row for row in old}
         run: dict[str, object] = {name: vars(options)[name] for name in self.options}
         run["machine"] = machine.describe(self.packages)
-        missing = False
+        missing, line = False, ProgressLine(sys.stderr, in_ms=float)
         for part in options.only:
             rows: list[Mapping[str, Any]] = []
             try:
@@ -243,11 +244,12 @@ class Experiments(Study):
                 for row in self.parts[part](options):
                     rows.append({self.group: part, **row} if self.columns else row)
                     self._keep(part, rows, about, options.results, time.process_time() - began)
-                    print(f"\r{part}: {len(rows)} rows", end="", file=sys.stderr, flush=True)
+                    line.count(f"{part}: {len(rows)} rows", len(rows), 0)
+                told = f"{len(rows)} rows"
             except UnsupportedError as error:
-                print(f"{part}: not measured: {error}", end="", file=sys.stderr)
-                missing = True
-            print(file=sys.stderr)
+                told, missing = f"not measured: {error}", True
+            line.close()
+            print(f"{part}: {told}", file=sys.stderr)
             found += rows
         if self.summary is not None:
             print(self.summary(found))

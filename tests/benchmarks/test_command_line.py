@@ -155,10 +155,19 @@ def test_force_waits_for_the_lock(suite: Suite, tmp_path: Path) -> None:
     """A run with --force is turned away too, and what the first has written stays."""
     path = tmp_path / "small.jsonl"
     with ResultsFile(path) as file:
-        file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
+        file.add({"run": file.start({}), "key": "a", "cell": {}, "group": "g", "outcome": "ok"})
         before = path.read_bytes()
         assert harness.main(["run", "small", "-o", str(path), "--force"]) == 1
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["key", "cell", "group", "outcome"])
+def test_a_row_that_lacks_a_part_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"kind": "row", "key": "a", "cell": {}, "group": "g", "outcome": "ok"}
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row | {name: 7}) + "\n")
+    with pytest.raises(InputError, match=f"row 2.*{name}.*7"):
+        read_results(path)
 
 
 def test_forced_results_replace_the_old_ones_with_their_first_row(tmp_path: Path) -> None:
@@ -169,12 +178,12 @@ def test_forced_results_replace_the_old_ones_with_their_first_row(tmp_path: Path
         assert not file.keys
         run = file.start({"suite": "x"})
         assert path.read_text() == "not even results\n"
-        file.add({"run": run, "key": "b", "cell": {}, "outcome": "ok"})
+        file.add({"run": run, "key": "b", "cell": {}, "group": "g", "outcome": "ok"})
         assert [row["key"] for row in read_results(path).rows] == ["b"]
         for fresh in (False, True):
             with pytest.raises(InputError, match="another run"):
                 ResultsFile(path, fresh=fresh)
-        file.add({"run": run, "key": "c", "cell": {}, "outcome": "ok"})
+        file.add({"run": run, "key": "c", "cell": {}, "group": "g", "outcome": "ok"})
     results = read_results(path)
     assert [row["key"] for row in results.rows] == ["b", "c"]
     assert len(results.runs) == 1
@@ -192,7 +201,7 @@ def test_forced_results_stay_when_nothing_can_be_written(
     with ResultsFile(path, fresh=True) as file:
         monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
         with pytest.raises(OSError, match=r"No space left on device: '.*rows\.jsonl'"):
-            file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
+            file.add({"run": file.start({}), "key": "a", "cell": {}, "group": "g", "outcome": "ok"})
         monkeypatch.undo()
     assert path.read_text() == "old\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows.jsonl"]
