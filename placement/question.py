@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placement.errors import Gathered, InputError, nearest
+from placement.errors import Gathered, InputError, nearest, refused, require
 
 LARGEST_NUMBER = 1e12
 """Largest number of ms, seconds, GB or money accepted: sums and products of a few stay finite."""
@@ -335,16 +335,12 @@ def question_from(
     errors = Gathered()
     found: dict[str, Any] = {}
     places = dict(lines or {})
-    where: dict[str, int] = {}
+    lines_of: dict[str, int] = {}
 
     def refuse(name: str, message: str, value: object, expected: str = "") -> None:
         line = places.get(name)
-        errors.add(
-            InputError(
-                message, source=f"{source}, line {line}" if line else source, field=name,
-                value=value, expected=expected,
-            )
-        )  # fmt: skip
+        where = f"{source}, line {line}" if line else source
+        errors.add(refused(where, name, message, value, expected))
 
     for name, key, value in _assignments(values):
         if key is None:
@@ -363,7 +359,7 @@ def question_from(
             refuse(name, error.message, value, error.expected)
             continue
         if name in places:
-            where[key.name] = places[name]
+            lines_of[key.name] = places[name]
         if key.name == "instance" and str(found["instance"]).lower().endswith(".toml"):
             expected = "an instance: a data set, or a path"
             refuse(name, "a question inside a question", value, expected)
@@ -372,7 +368,7 @@ def question_from(
             if files and key.metavar in ("FILE", "PLAN") and not Path(found[key.name]).exists():
                 refuse(name, "no such file", value)
     errors.check()
-    return Question(**found, source=source, lines=where)
+    return Question(**found, source=source, lines=lines_of)
 
 
 def _assignments(values: Mapping[str, object]) -> Iterator[tuple[str, Key | None, object]]:
@@ -412,11 +408,8 @@ def _value(key: Key, value: object) -> Any:
             return plain(value)
         if not isinstance(value, str) or not value.strip():
             raise InputError("empty" if isinstance(value, str) else "wrong type", expected="text")
-        if key.choices and value not in key.choices:
-            raise InputError(
-                f"unknown value{nearest(value, key.choices)}",
-                expected="one of " + ", ".join(key.choices),
-            )
+        words, known = f"unknown value{nearest(value, key.choices)}", ", ".join(key.choices)
+        require(not known or value in key.choices, "", words, expected=f"one of {known}")
         return value
     if key.kind == "size" and isinstance(value, int) and not isinstance(value, bool):
         return (str(value),)

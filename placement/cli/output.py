@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from placement.cli import exit_codes as exits
 from placement.cli.options import PLOT, Parser, question_of
-from placement.errors import InputError
+from placement.errors import require
 from placement.text import escape, plan_text, values_text, wrap
 from placement.text.text_tables import csv_text, keep_table, makes_csv, section, use_page_width
 
@@ -200,13 +201,11 @@ def progress_of(
     if not wanted:
         yield None
         return
-    if problem is None:
-        line = ProgressLine(sys.stderr, in_ms=float)
-    else:
+    line = ProgressLine(sys.stderr, in_ms=float)
+    if problem is not None:
         goal = problem.objective
-        line = ProgressLine(
-            sys.stderr, in_ms=lambda value: goal.in_ms(problem, value), unit=goal.unit(problem)
-        )
+        in_ms, unit = partial(goal.in_ms, problem), goal.unit(problem)
+        line = ProgressLine(sys.stderr, in_ms=in_ms, unit=unit)
     try:
         yield line
     finally:
@@ -244,8 +243,8 @@ def check_target(args: argparse.Namespace) -> None:
         from placement.io.formats.files import check_file
 
         check_file(args.output, force=args.force)
-    elif vars(args).get("embed"):
-        raise InputError("does nothing without -o FILE", field="--embed")
+    else:
+        require(not vars(args).get("embed"), "--embed", "does nothing without -o FILE")
 
 
 def show_plan(plan: Plan, args: argparse.Namespace) -> int:
@@ -357,11 +356,8 @@ def check_table(path: str, option: str, suffixes: tuple[str, ...], *, force: boo
     """Refuse a table that could not be written, or whose format is unknown."""
     from placement.io.formats.files import check_file
 
-    if Path(path).suffix.lower() not in suffixes:
-        raise InputError(
-            "unknown table format", field=option, value=path,
-            expected="a name that ends in " + " or ".join(suffixes),
-        )  # fmt: skip
+    known, expected = Path(path).suffix.lower() in suffixes, " or ".join(suffixes)
+    require(known, option, "unknown table format", path, f"a name that ends in {expected}")
     check_file(path, force=force)
 
 
@@ -515,7 +511,7 @@ Rows = list[dict[str, object]]
 def collect(
     args: argparse.Namespace, steps: Sequence[tuple[str, Callable[[], Mapping[str, object]]]]
 ) -> tuple[Rows, bool]:
-    """Run the steps of a comparison, one row each, with a line of progress.
+    """Run the steps of a comparison, one row each with its seconds, and a line of progress.
 
     Also return whether Ctrl-C ended the comparison: the steps that did not finish then have the
     status "not run".
@@ -527,8 +523,10 @@ def collect(
             if not interrupted:
                 if line is not None:
                     line.show(f"{name}  {number}/{len(steps)}")
+                began = time.perf_counter()
                 try:
-                    rows.append({"method": name, **step()})
+                    row = {"method": name, **step()}
+                    rows.append({**row, "seconds": time.perf_counter() - began})
                     continue
                 except KeyboardInterrupt:
                     interrupted = True

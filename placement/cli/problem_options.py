@@ -177,9 +177,8 @@ def _sites(text: str) -> SitePrices | float:
         try:
             return types.read_number(text, "--prices", 0.0, LARGEST_NUMBER)
         except InputError:
-            raise InputError(
-                "no such file", field="--prices", value=text, expected="a file, or one price"
-            ) from None
+            expected = "a file, or one price"
+            raise refused("", "--prices", "no such file", text, expected) from None
     return read_site_prices(text)
 
 
@@ -215,12 +214,10 @@ def check_present(problem: Problem, args: argparse.Namespace) -> None:
     limited = problem.moves is not None or vars(args).get("max_moves") is not None
     if args.today is None or limited or "today" not in given:
         return
-    if problem.instance.prices is None or problem.demand.has_waits:
-        moves = ", or an option of moves such as --max-moves" if "max_moves" in vars(args) else ""
-        raise InputError(
-            "does nothing without a bill of the plan", field="--today", value=args.today,
-            expected=f"prices (--prices){moves}",
-        )  # fmt: skip
+    billed = problem.instance.prices is not None and not problem.demand.has_waits
+    moves = ", or an option of moves such as --max-moves" if "max_moves" in vars(args) else ""
+    words = "does nothing without a bill of the plan"
+    require(billed, "--today", words, args.today, f"prices (--prices){moves}")
     _today(problem.instance, args)
 
 

@@ -80,12 +80,7 @@ def day_of_demand(
 
     Demand goes with internet users ^ 0.7 and follows the consumers' evening at each city's own
     clock, with daily and half-hourly noise; counts are Poisson. With `counts`, they were drawn
-    before from the same mix and seed.
-
-    Raises
-    ------
-    InputError
-        For an unknown mix.
+    before from the same mix and seed. An unknown mix is refused.
     """
     name = DEFAULT_MIX if mix is None else mix
     if counts is None:
@@ -136,14 +131,7 @@ def world27(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
     """Return 27 regions of three providers on six continents, and 60 metropolitan areas.
 
     Failure domains: country, continent, provider. Country and continent are nested; provider
-    crosses both.
-
-    Parameters
-    ----------
-    mix
-        Operation mix, see :data:`placement.workloads.MIXES`; None: ``social``.
-    seed
-        Seed of the demand.
+    crosses both. `mix` and `seed` are of the demand, see :func:`placement.datasets.arguments`.
     """
     rtt, default = _stored(RTT_FILE), mix in (None, DEFAULT_MIX) and seed == 0
     demand = day_of_demand(
@@ -210,23 +198,9 @@ def modelled(
 ) -> InstanceArguments:
     """Return an instance's arguments for any regions and cities, with modelled RTTs.
 
-    Parameters
-    ----------
-    name
-        Of the instance.
-    sites, clients
-        Regions that may hold replicas, and cities, which are separate clients.
-    demand
-        Of the clients.
-    levels
-        Failure-domain levels: some of country, continent, provider, geography.
-    rtt
-        RTTs of clients and of sites, when they have been modelled before.
-
-    Raises
-    ------
-    InputError
-        For an unknown level.
+    Cities are clients apart from the regions. The levels of failure domains are some of country,
+    continent, provider, geography; another one is refused. `rtt` are the RTTs of clients and of
+    sites, when they have been modelled before.
     """
     model = geo.RouteModel()
     site_points = np.array([(each.lat, each.lon) for each in sites])
@@ -259,13 +233,7 @@ def modelled(
 
 
 def domains_of(sites: tuple[Region, ...], levels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the labels of regions at the given failure-domain levels.
-
-    Raises
-    ------
-    InputError
-        For a level that regions have no label for.
-    """
+    """Return the labels of regions at the given failure-domain levels; others are refused."""
     labels = {
         "country": tuple(each.country for each in sites),
         "continent": tuple(each.continent for each in sites),
@@ -310,21 +278,9 @@ def azure(*, mix: str | None = None, seed: int = 0) -> InstanceArguments:
 
     The matrix knows regions, not cities: the clients are the regions that are closest to at least
     one city (great circle), each with its measured row as `client_rtt` and about 1 ms to itself.
-    Failure domains: country, geography (Azure's data-residency boundary), continent; nested.
-
-    Parameters
-    ----------
-    mix
-        Operation mix, see :data:`placement.workloads.MIXES`; None: ``social``.
-    seed
-        Seed of the demand.
-
-    Raises
-    ------
-    MissingDependencyError
-        Naming the pip command, when the package with the measurements is not installed.
-    InputError
-        When its file is not what it was.
+    Failure domains: country, geography (Azure's data-residency boundary), continent; nested. A
+    MissingDependencyError names the pip command, where the package with the measurements is not
+    installed; its file is refused when it is not what it was.
     """
     path, version = find_matrix()
     matrix = read_matrix(path, drop=DROPPED)
@@ -385,22 +341,9 @@ def find_matrix() -> tuple[Path, str]:
 def find_installed(module: str, distribution: str, file: str, need: str) -> tuple[Path, str]:
     """Return the path of a data file of an installed package, and the version of the package.
 
-    Parameters
-    ----------
-    module
-        Top-level package; it is found without running it.
-    distribution
-        Name on PyPI.
-    file
-        Path inside the package.
-    need
-        Begin of the sentence that asks for it, such as "the data set 'azure' needs".
-
-    Raises
-    ------
-    MissingDependencyError
-        When the package is not installed, or no longer has the file. The message ends with the
-        command that installs it for the Python that runs here.
+    The top-level `module` is found without running it; `distribution` is its name on PyPI, and
+    `need` begins the sentence that asks for it. Where the package is not installed, or no longer
+    has the file, a MissingDependencyError ends with the command that installs it for this Python.
     """
     spec = importlib.util.find_spec(module)
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -420,18 +363,9 @@ def find_installed(module: str, distribution: str, file: str, need: str) -> tupl
 def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:
     """Read a square table of RTTs with missing cells; a missing one takes its transpose.
 
-    Parameters
-    ----------
-    path
-        CSV: a header of destinations, a row per source; empty cells are missing.
-    drop
-        Regions to leave out, as sources and as destinations.
-
-    Raises
-    ------
-    InputError
-        Naming the file and what is wrong, for anything but one row and one column of RTTs for each
-        region, measured in at least one direction.
+    The CSV has a header of destinations and a row per source; empty cells are missing. The regions
+    to `drop` are left out. Anything but one row and one column for each region, measured in at
+    least one direction, is refused with the file and what is wrong.
     """
 
     def refuse(what: str, value: object) -> InputError:
@@ -472,13 +406,7 @@ def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:
 
 
 def find_aws_transfer() -> tuple[Path, str]:
-    """Return the path of the installed table, and a sentence about its source.
-
-    Raises
-    ------
-    MissingDependencyError
-        When the package is not installed. The message ends with the command that installs it.
-    """
+    """Return the path of the installed table, and a sentence about its source."""
     path, version = find_installed(
         "skyplane", "skyplane", "data/aws_transfer_costs.csv", "the transfer prices 'aws' need"
     )

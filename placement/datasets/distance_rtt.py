@@ -35,21 +35,11 @@ from placement.support.checks import FloatArray, number
 
 @dataclass(frozen=True, slots=True)
 class DistanceFit:
-    """A straight line through measured RTTs: RTT = intercept + slope · (1,000 km).
+    """A straight line through measured RTTs: RTT = intercept + slope · (1,000 km)."""
 
-    Parameters
-    ----------
-    intercept_ms
-        a, ms.
-    slope_ms_per_1000_km
-        b, ms per 1,000 km of great circle.
-    source
-        The measurement behind it.
-    """
-
-    intercept_ms: float
-    slope_ms_per_1000_km: float
-    source: str
+    intercept_ms: float  #: a, ms
+    slope_ms_per_1000_km: float  #: b, ms per 1,000 km of great circle
+    source: str  #: the measurement behind it
 
     def __call__(self, km: npt.ArrayLike) -> FloatArray:
         """Return the fitted RTT (ms) at each distance (km)."""
@@ -63,46 +53,22 @@ AWS_2025 = DistanceFit(25.1, 15.52, "cloudping.co, TCP medians of 32 AWS regions
 
 @dataclass(frozen=True, slots=True)
 class RouteModel:
-    """Model of the RTT as a function of distance, with the defaults of the bundled data sets.
+    """Model of the RTT as a function of distance, with the defaults of the bundled data sets."""
 
-    Parameters
-    ----------
-    fit
-        The long line, a + b·x.
-    local_ms
-        RTT within a region, ms.
-    near_ms_per_1000_km
-        Slope of the short line: the median slope, from 1 ms, of measured pairs of regions closer
-        than 1,500 km is 24.7 (AWS 2025) and 24.6 (Azure 2025). It meets the default fit at about
-        2,500 km.
-    spread
-        Standard deviation of the log of the route inflation.
-    correlation_km
-        Distance over which the inflation of neighbouring routes falls to 1/e in common.
-    own
-        Share, in [0, 1], of the variance at each end that a place has for itself alone.
-    floor
-        Least RTT, as a multiple of light in fibre.
-    detours
-        Share, in [0, 1], of pairs that are not relayed over a quicker path.
-    decimals
-        Decimals (of a ms) the result is rounded to, so that the last bits of the linear algebra
-        of one machine or another do not show.
-
-    Raises
-    ------
-    InputError
-        For a parameter out of its range.
-    """
-
-    fit: DistanceFit = AWS_2025
-    local_ms: float = 1.0
+    fit: DistanceFit = AWS_2025  #: the long line, a + b·x
+    local_ms: float = 1.0  #: RTT within a region, ms
+    #: slope of the short line: the median slope, from 1 ms, of measured pairs of regions closer
+    #: than 1,500 km is 24.7 (AWS 2025) and 24.6 (Azure 2025). It meets the default fit at about
+    #: 2,500 km
     near_ms_per_1000_km: float = 25.0
-    spread: float = 0.25
+    spread: float = 0.25  #: standard deviation of the log of the route inflation
+    #: distance over which the inflation of neighbouring routes falls to 1/e in common
     correlation_km: float = 2000.0
-    own: float = 0.1
-    floor: float = 1.2
-    detours: float = 0.2
+    own: float = 0.1  #: share of the variance at each end that a place has for itself alone
+    floor: float = 1.2  #: least RTT, as a multiple of light in fibre
+    detours: float = 0.2  #: share of pairs that are not relayed over a quicker path
+    #: decimals (of a ms) the result is rounded to, so that the last bits of the linear algebra of
+    #: one machine or another do not show
     decimals: int = 2
 
     def __post_init__(self) -> None:
@@ -125,26 +91,10 @@ def modelled_rtt(
     rng: np.random.Generator,
     model: RouteModel | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw consistent RTTs from clients to sites and between sites.
+    """Draw consistent RTTs in ms from clients to sites, shape (c, s), and between sites, (s, s).
 
-    Parameters
-    ----------
-    sites, clients
-        Latitude and longitude in degrees, shapes (s, 2) and (c, 2).
-    rng
-        Source of the route inflation and of the detours.
-    model
-        The four steps' parameters; None takes the defaults.
-
-    Returns
-    -------
-    client_rtt
-        ms, shape (c, s). A client in a site's own place sees the intra-region figure.
-    site_rtt
-        ms, shape (s, s), symmetric with a zero diagonal.
-
-    Notes
-    -----
+    Places are latitude and longitude in degrees, shapes (s, 2) and (c, 2). A client in a site's own
+    place sees the intra-region figure; the RTTs between sites are symmetric with a zero diagonal.
     O((s + c)³) for the Cholesky factor of the field and O(s³ + c·s²) for relaying. Only sites
     relay. The draw belongs to the points in their order: adding one changes all the others.
     """
@@ -175,15 +125,7 @@ def modelled_rtt(
 def triangle_violations(rtt: npt.ArrayLike) -> float:
     """Return the share of ordered triples of distinct sites with d(i, k) > d(i, j) + d(j, k).
 
-    Parameters
-    ----------
-    rtt
-        Square matrix of RTTs; the diagonal is ignored.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 for fewer than three sites. O(n³).
+    The diagonal of the RTTs is ignored; the share is 0 for fewer than three sites. O(n³).
     """
     matrix = np.array(rtt, dtype=np.float64)
     n = len(matrix)

@@ -73,16 +73,9 @@ class ExplorerServer(ThreadingHTTPServer):
 
     ``GET /TOKEN/`` and the style and scripts beside it are made when the server starts; no path of
     a request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent events:
-    "progress" while a search runs, then one of "answer", "error", "cancelled".
-
-    Parameters
-    ----------
-    listening
-        A socket that listens.
-    worker
-        Runs the jobs; the caller closes it.
-    token
-        First segment of every path; None: a random one of 128 bits.
+    "progress" while a search runs, then one of "answer", "error", "cancelled". The worker runs the
+    jobs, and the caller closes it. The `token` is the first segment of every path; None: a random
+    one of 128 bits.
     """
 
     def __init__(self, listening: socket.socket, worker: Worker, token: str | None = None) -> None:

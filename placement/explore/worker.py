@@ -41,12 +41,7 @@ _CANCEL = getattr(signal, "SIGUSR1", None)
 class Worker:
     """Process for jobs, which threads ask.
 
-    Parameters
-    ----------
-    explorer
-        What the jobs are about; the process gets a copy.
-    most
-        Most jobs that wait.
+    It gets a copy of the explorer, which the jobs are about; at `most` so many jobs wait.
     """
 
     def __init__(self, explorer: Explorer, most: int = 32) -> None:
@@ -79,23 +74,11 @@ class Worker:
         self, lane: str, kind: str, value: object, tell: Callable[[Event], None],
         left: Callable[[], bool],
     ) -> None:  # fmt: skip
-        """Run a job and tell its events, the last of them "answer", "error" or "cancelled".
+        """Run a job and `tell` its events, the last of them "answer", "error" or "cancelled".
 
-        Parameters
-        ----------
-        lane
-            Name of a tab: a job cancels the one before it of the same lane.
-        kind, value
-            As of :func:`placement.explore.jobs.run_job`.
-        tell
-            Called from this thread.
-        left
-            Returns whether nobody waits for the answer any more: the job is then cancelled.
-
-        Raises
-        ------
-        LimitError
-            When too many jobs wait.
+        The `lane` names a tab: a job cancels the one before it of the same lane. `kind` and `value`
+        are as of :func:`placement.explore.jobs.run_job`. When `left` returns that nobody waits for
+        the answer any more, the job is cancelled. LimitError when too many jobs wait.
         """
         with self._turn:
             if len(self._waiting) >= self._most:

@@ -206,14 +206,10 @@ class FleetFile:
             planned = self.status is Status.FEASIBLE
             yield FleetPlan(fleet, [placed for _, placed in batch]) if planned else fleet
         unknown = [name for group in self.limits.apart for name in group if name not in seen]
-        if unknown or not seen:
-            raise InputError(
-                "unknown database" if unknown else "no databases",
-                source=self.source,
-                field="question.limits.apart" if unknown else "plans",
-                value=unknown[0] if unknown else None,
-                expected="a database of the file" if unknown else "at least one",
-            )
+        if unknown:
+            field, expected = "question.limits.apart", "a database of the file"
+            raise refused(self.source, field, "unknown database", unknown[0], expected)
+        require(seen, "plans", "no databases", None, "at least one", source=self.source)
 
     def _rows(self) -> Iterator[Document]:
         given = self.about.values.get("plans")
@@ -336,16 +332,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
 
     Parquet is read in batches. `work` is the most steps to take, as
     :func:`placement.check_certificate` counts them: one call of the exact search, and a replay of
-    its certificate, for each database.
-
-    Raises
-    ------
-    InputError
-        Where the file, or a number of it, is not what is computed again.
-    CertificateError
-        When the bound is not proven, or the plan breaks a rule or a limit.
-    LimitError
-        When the proof takes more than `work` steps.
+    its certificate, for each database. A file or a number of it that is not what is computed again
+    is an InputError; a bound that is not proven, or a plan that breaks a rule or a limit, a
+    CertificateError; more steps than `work` a LimitError.
     """
     file = read_fleet_file(path)
     limits = file.about.tables("limits")

@@ -33,6 +33,7 @@ from placement.errors import (
     for_each,
     located,
     refused,
+    require,
 )
 from placement.io.demand_tables import order_intervals
 from placement.io.feeds.headers import coordinate_columns, read_header
@@ -128,10 +129,8 @@ def save_instance(
     MissingDependencyError
         For Parquet without pyarrow.
     """
-    if tables not in ("csv", "parquet"):
-        raise InputError(
-            "unknown format", field="tables", value=tables, expected="'csv' or 'parquet'"
-        )
+    known = tables in ("csv", "parquet")
+    require(known, "tables", "unknown format", tables, "'csv' or 'parquet'")
     path = Path(folder)
     if (path / "instance.toml").exists():
         words = "the folder has a manifest that was written by hand"
@@ -473,6 +472,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
 def instance_from_document(document: Document) -> Instance:
     """Build an instance from the object that :func:`instance_document` made."""
     document.check_format(FORMAT, VERSION)
+    document.only((*_KEYS, *_TABLES[:5], "coordinates"))
     prices = None
     if document.has("prices"):
         prices = Prices(**document.table("prices").fields(Prices))
@@ -548,10 +548,8 @@ def _prices_from(
     columns: dict[str, Any] = dict(
         zip(storage.columns, np.ascontiguousarray(numbers.T), strict=True)
     )
-    if "price" not in columns:
-        raise InputError(
-            "missing column", source=storage.source, field="price", expected="the price of storage"
-        )
+    there, expected = "price" in columns, "the price of storage"
+    require(there, "price", "missing column", expected=expected, source=storage.source)
 
     def table(name: str, word: str, rows: tuple[str, ...]) -> FloatArray | None:
         if not files.has(name):

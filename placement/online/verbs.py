@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from placement.cli import options as types
 from placement.cli.options import PROGRESS, Parser, Subparsers, Switch, add_verb
 from placement.cli.output import Rows, add_table_output, check_table_targets, collect, show_rows
 from placement.cli.problem_options import instance_from, names
-from placement.errors import InputError, UnsupportedError, require
+from placement.errors import InputError, UnsupportedError, refused, require
 from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
@@ -111,11 +110,9 @@ def replicas_of(args: argparse.Namespace) -> ReplicaSites:
     instance = instance_from(args)
     chosen: tuple[str, ...] = ()
     leader: str | None = args.leader if args.part == "reads" else None
-    if args.plan is not None and args.replicas:
-        raise InputError(
-            "the replicas are given twice", field="--replicas", value=args.replicas[0],
-            expected="--plan or --replicas",
-        )  # fmt: skip
+    if args.plan is not None:
+        words, expected = "the replicas are given twice", "--plan or --replicas"
+        require(not args.replicas, "--replicas", words, args.replicas, expected)
     if args.plan is not None:
         from placement.databases.deployment import read_present
 
@@ -144,15 +141,6 @@ def site_rtt(instance: Instance, sites: IntArray) -> FloatArray:
     table = instance.site_rtt
     mean: FloatArray = table.mean(axis=0) if table.ndim == 3 else table
     return mean[sites][:, sites]
-
-
-def _timed(step: Callable[[], Row]) -> Step:
-    def run_step() -> Row:
-        began = time.perf_counter()
-        row = step()
-        return {**row, "seconds": time.perf_counter() - began}
-
-    return run_step
 
 
 def _add_gaps(rows: Rows, bound: float) -> None:
@@ -210,7 +198,7 @@ def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     bound = math.nan
 
     def simulated(policy: object) -> Step:
-        return _timed(lambda: {"status": "feasible", **_selection_figures(simulate(path, policy))})
+        return lambda: {"status": "feasible", **_selection_figures(simulate(path, policy))}
 
     def bounded() -> Row:
         nonlocal bound
@@ -218,7 +206,7 @@ def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
         return {"status": "bound", "mean_latency": bound, "bound": bound}
 
     steps = [(each.name, simulated(each)) for each in _installed("selection.policies")()]
-    rows, interrupted = collect(args, [*steps, ("no rule is below", _timed(bounded))])
+    rows, interrupted = collect(args, [*steps, ("no rule is below", bounded)])
     _add_gaps(rows, bound)
     cluster = path.cluster
     return show_rows(
@@ -364,7 +352,7 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
                 "reason": "; ".join(plan.notes),
             }  # fmt: skip
 
-        return _timed(step)
+        return step
 
     baselines: dict[str, ReadStrategy] = _installed("reads.baselines")(problem)
     steps = [(name, fixed(strategy)) for name, strategy in baselines.items()]
@@ -464,7 +452,7 @@ def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
             mean = cost / problem.total_reads
             return {"status": "feasible", "mean_latency": mean, "copies": copies}
 
-        return _timed(step)
+        return step
 
     def solved() -> Row:
         nonlocal best
@@ -481,7 +469,7 @@ def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     steps = [("static copies only", costed(lambda: (base_cost(problem), 0.0)))]
     heuristics = _installed("dynamic.heuristics")(problem)
     steps += [(label, costed(step)) for label, step in heuristics.items()]
-    rows, interrupted = collect(args, [*steps, ("optimum", _timed(solved))])
+    rows, interrupted = collect(args, [*steps, ("optimum", solved)])
     # With more copies than the optimum may hold, a gap would say nothing.
     fair = [row for row in rows if isinstance(row.get("copies"), float)]
     _add_gaps([row for row in fair if float(str(row["copies"])) <= args.copies], best)
@@ -530,11 +518,9 @@ def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> Replicati
     if args.sites is None:
         added = added[: max(0, _MOST_SITES - len(held))]
     if not added or len(held) + len(added) > _MOST_SITES:
-        raise InputError(
-            "no site for dynamic copies" if not added else "too many sites",
-            field="--sites", value=len(held) + len(added),
-            expected=f"with the replicas at most {_MOST_SITES} sites, at least one of them new",
-        )  # fmt: skip
+        words = "no site for dynamic copies" if not added else "too many sites"
+        expected = f"with the replicas at most {_MOST_SITES} sites, at least one of them new"
+        raise refused("", "--sites", words, len(held) + len(added), expected)
     sites = np.array(held + added)
     home = table[:, sites].argmin(axis=1)
     read = np.bincount(home, weights=reads, minlength=len(sites))

@@ -26,7 +26,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.errors import InputError, refused
+from placement.errors import InputError, refused, require
 from placement.io.demand_tables import DemandTable
 from placement.io.feeds.pair_samples import table_of
 from placement.io.feeds.registry import RttReading
@@ -94,50 +94,27 @@ def quoted(text: str) -> str:
 
 
 def label_name(text: str, field: str) -> str:
-    """Return a label's name.
-
-    Raises
-    ------
-    InputError
-        For a text that is no name of a label.
-    """
-    if not _NAME.fullmatch(text):
-        expected = "letters, digits and underscores, such as region"
-        raise InputError("not the name of a label", field=field, value=text, expected=expected)
+    """Return a label's name; another text is refused."""
+    expected = "letters, digits and underscores, such as region"
+    require(_NAME.fullmatch(text), field, "not the name of a label", text, expected)
     return text
 
 
 def matchers(texts: Sequence[str], field: str) -> str:
-    """Return matchers such as ``job=etcd`` or ``cluster=~eu-.*`` as the inside of a selector.
-
-    Raises
-    ------
-    InputError
-        For a text that is no matcher.
-    """
+    """Return matchers such as ``job=etcd`` or ``cluster=~eu-.*`` as the inside of a selector."""
     parts = []
     for text in texts:
         match = _MATCHER.fullmatch(text)
         if match is None:
-            raise InputError(
-                "not a matcher", field=field, value=text, expected="LABEL=VALUE or LABEL=~REGEX"
-            )
+            raise refused("", field, "not a matcher", text, "LABEL=VALUE or LABEL=~REGEX")
         parts.append(label_name(match[1].strip(), field) + match[2] + quoted(match[3]))
     return ", ".join(parts)
 
 
 def window_of(text: str, field: str) -> str:
-    """Return a duration of PromQL, such as ``1d`` or ``1h30m``.
-
-    Raises
-    ------
-    InputError
-        For any other text.
-    """
-    if not _WINDOW.fullmatch(text):
-        raise InputError(
-            "not a duration", field=field, value=text, expected="a duration such as 30m, 6h or 7d"
-        )
+    """Return a duration of PromQL, such as ``1d`` or ``1h30m``; another text is refused."""
+    expected = "a duration such as 30m, 6h or 7d"
+    require(_WINDOW.fullmatch(text), field, "not a duration", text, expected)
     return text
 
 
@@ -156,19 +133,10 @@ class Sample:
 
 
 class PrometheusServer:
-    """A server that answers PromQL.
+    """A server that answers PromQL at ``http://HOST:PORT`` or ``https://…``, perhaps with a prefix.
 
-    Parameters
-    ----------
-    url
-        ``http://HOST:PORT`` or ``https://…``, perhaps with a path prefix.
-    timeout
-        Seconds for one query, from the look-up of the name to the last byte of the answer.
-
-    Raises
-    ------
-    InputError
-        For any other URL, and for one with a user name: the name would stand in messages.
+    The time limit of a query counts from the look-up of the name to the last byte of the answer. A
+    URL with a user name is refused too: the name would stand in messages.
     """
 
     def __init__(self, url: str, timeout: float = 60.0) -> None:
@@ -188,20 +156,10 @@ class PrometheusServer:
         self._timeout = timeout
 
     def query(self, promql: str, at: str | None = None) -> tuple[Sample, ...]:
-        """Return the instant vector of an expression.
+        """Return the instant vector of an expression at a time (RFC 3339 or seconds since 1970).
 
-        Parameters
-        ----------
-        promql
-            The expression.
-        at
-            RFC 3339 or seconds since 1970; None: now.
-
-        Raises
-        ------
-        InputError
-            When the server cannot be reached, refuses the expression, or answers with anything but
-            an instant vector; with the server's own words.
+        InputError, with the server's own words, when it cannot be reached, refuses the expression,
+        or answers with anything but an instant vector.
         """
         form = {"query": promql} | ({} if at is None else {"time": at})
         request = urllib.request.Request(
@@ -312,13 +270,7 @@ class PrometheusRequest:
     ops_queries: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, expression: str) -> str:
-        """Return an expression with matchers, window and region label.
-
-        Raises
-        ------
-        InputError
-            For a matcher, window or label that is none.
-        """
+        """Return an expression with matchers, window and region label, which are checked."""
         match = matchers(self.match, "--match")
         return expression.format(
             match=match + ", " if match else "",
@@ -327,13 +279,7 @@ class PrometheusRequest:
         )
 
     def site(self, sample: Sample, label: str, server: str) -> str:
-        """Return the region that a label of a sample names.
-
-        Raises
-        ------
-        InputError
-            For a sample without the label.
-        """
+        """Return the region that a label of a sample names; InputError without the label."""
         found = sample.labels.get(label, "")
         if not found:
             words = f"a series without the label {label}"
@@ -345,19 +291,12 @@ class PrometheusRequest:
 def read_rtts(server: PrometheusServer, preset: Preset, request: PrometheusRequest) -> RttReading:
     """Return the RTTs between regions.
 
-    Raises
-    ------
-    InputError
-        Where no metric has samples, a peer is of no known region, or a custom expression takes a
-        quantile of histogram buckets; and as :meth:`PrometheusServer.query`.
+    Refused are metrics without samples, a peer of no known region, and a custom expression that
+    takes a quantile of histogram buckets; and what :meth:`PrometheusServer.query` refuses.
     """
-    metrics = preset.rtts
-    if request.rtt_query is not None:
-        metrics = (_custom(request),)
-    if not metrics:
-        raise InputError(
-            "no expression for RTTs", field="--rtt-query", expected="PromQL with RTTs in seconds"
-        )
+    metrics = preset.rtts if request.rtt_query is None else (_custom(request),)
+    words, expected = "no expression for RTTs", "PromQL with RTTs in seconds"
+    require(metrics, "--rtt-query", words, expected=expected)
     for metric in metrics:
         samples = server.query(request.fill(metric.expression), request.at)
         if samples:
@@ -402,15 +341,10 @@ def _reading(
             values[start, end].append(sample.value * metric.unit / bias)
     rtts = {pair: statistics.median(found) for pair, found in values.items()}
     if not rtts:
-        raise InputError(
-            "no pair of regions has an RTT",
-            source=server.name,
-            field=target,
-            value=", ".join(f"{a} → {b}" for a, b in named) or ", ".join(dict.fromkeys(unknown)),
-            expected="two measurements or more in the window (--window)"
-            if named
-            else "peers of known regions; --site-of PEER=REGION names them",
-        )
+        given = ", ".join(f"{a} → {b}" for a, b in named) or ", ".join(dict.fromkeys(unknown))
+        expected = "peers of known regions; --site-of PEER=REGION names them"
+        expected = "two measurements or more in the window (--window)" if named else expected
+        raise refused(server.name, target, "no pair of regions has an RTT", given, expected)
     notes = [metric.note, preset.note]
     if bias != 1:
         notes.append(f"RTTs were divided by the known bias {bias:g} of the metric (--bias)")
@@ -436,13 +370,7 @@ def _reading(
 def _identity(
     server: PrometheusServer, metric: RttMetric, request: PrometheusRequest
 ) -> dict[str, str]:
-    """Region of each peer.
-
-    Raises
-    ------
-    InputError
-        For a peer in two regions.
-    """
+    """Return the region of each peer; a peer in two regions is refused."""
     if not metric.identity:
         return {}
     found: dict[str, str] = {}
@@ -450,13 +378,10 @@ def _identity(
         peer = sample.labels.get(metric.identity_label, "")
         region = request.site(sample, request.region, server.name)
         if found.setdefault(peer, region) != region:
-            raise InputError(
-                "a peer in two regions",
-                source=server.name,
-                field=metric.identity_label,
-                value=f"{peer}: {found[peer]}, {region}",
-                expected="one region per peer; --match chooses one cluster",
-            )
+            given, expected = f"{peer}: {found[peer]}, {region}", "one region per peer"
+            expected += "; --match chooses one cluster"
+            words = "a peer in two regions"
+            raise refused(server.name, metric.identity_label, words, given, expected)
     return found
 
 
@@ -484,21 +409,15 @@ def read_operations(
 ) -> DemandTable:
     """Return the operations by region in the window; counter resets are taken into account.
 
-    Raises
-    ------
-    InputError
-        Where the preset knows no operations, or no expression has samples; and as
-        :meth:`PrometheusServer.query`.
+    Refused are a preset without operations, and expressions without samples; and what
+    :meth:`PrometheusServer.query` refuses.
     """
     queries = {name: [query] for name, query in request.ops_queries.items()} or {
         name: [request.fill(part) for part in parts] for name, parts in preset.operations.items()
     }
-    if not queries:
-        raise InputError(
-            f"no operations are known for {preset.title}",
-            field="--preset",
-            expected="--ops-query OPERATION=PROMQL, --counts FILE or --mix NAME",
-        )
+    words = f"no operations are known for {preset.title}"
+    expected = "--ops-query OPERATION=PROMQL, --counts FILE or --mix NAME"
+    require(queries, "--preset", words, expected=expected)
     sums: dict[tuple[str, str], float] = defaultdict(float)
     silent = []
     for operation, parts in queries.items():

@@ -45,18 +45,10 @@ _CORNERS = 120
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Baseline:
-    """A leader that administrators would choose for the same replicas and voters.
+    """A leader that administrators would choose for the same replicas and voters."""
 
-    Attributes
-    ----------
-    choice
-        Strategy, leader and mean latency.
-    per_client
-        Mean latency of each client in ms, in client order.
-    """
-
-    choice: RuleOfThumb
-    per_client: tuple[float, ...]
+    choice: RuleOfThumb  #: strategy, leader and mean latency
+    per_client: tuple[float, ...]  #: mean latency of each client in ms, in client order
 
 
 def baselines(plan: Plan) -> tuple[Baseline, ...]:
@@ -91,19 +83,11 @@ def baseline_names(other: Baseline) -> str:
 def latency_shares(
     latency: Sequence[float], weight: Sequence[float]
 ) -> tuple[tuple[float, float], ...]:
-    """Share of the operations that are answered within each latency.
+    """Return the share of the operations that are answered within each latency.
 
-    Parameters
-    ----------
-    latency
-        Mean latency of each client, ms; NaN where it issued nothing.
-    weight
-        Its operations.
-
-    Returns
-    -------
-    tuple
-        (ms, per cent) from 0 to 100 %, at most some hundred corners of the step function.
+    It is told by (ms, per cent) from 0 to 100 %, at most some hundred corners of the step function;
+    given are the mean latency of each client in ms, NaN where it issued nothing, and its
+    operations as `weight`.
     """
     values = np.asarray(latency, dtype=np.float64)
     counts = np.where(np.isfinite(values), np.asarray(weight, dtype=np.float64), 0.0)

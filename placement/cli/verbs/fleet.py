@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import PROGRESS, Subparsers, Switch, add_verb
-from placement.cli.output import add_table_output, check_table_targets, show_table
+from placement.cli.output import (
+    ProgressLine,
+    add_table_output,
+    check_table_targets,
+    progress_of,
+    show_table,
+)
 from placement.cli.problem_options import instance_from, problem_from
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.support.entry_points import Group
 from placement.support.status import Termination, relative_gap
 from placement.text import number_text, values_text
@@ -109,17 +115,18 @@ def run(args: argparse.Namespace) -> int:
     fleet = _fleet(args)
     from placement.fleet import FleetSearch, NoFleetPlan
 
-    search = FleetSearch(
-        gap=args.gap,
-        seconds=math.inf if args.time_limit is None else args.time_limit,
-        processes=args.processes,
-        dask=args.dask,
-        checkpoint=args.checkpoint,
-        seed=args.seed,
-        listen=_listener(args),
-    )
     solve: Callable[[FleetProblem, FleetSearch], FleetPlan | NoFleetPlan] = SEARCHES.load("search")
-    found = solve(fleet, search)
+    with progress_of(args) as line:
+        search = FleetSearch(
+            gap=args.gap,
+            seconds=math.inf if args.time_limit is None else args.time_limit,
+            processes=args.processes,
+            dask=args.dask,
+            checkpoint=args.checkpoint,
+            seed=args.seed,
+            listen=None if line is None else partial(_tell, line),
+        )
+        found = solve(fleet, search)
     if isinstance(found, NoFleetPlan):
         return _none(found, args)
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
@@ -149,17 +156,9 @@ def _show(
     show_table(table, args, document=document, text=text, parquet=parquet)
 
 
-def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], None] | None:
-    wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
-    if not wanted:
-        return None
-
-    def listen(number: int, seconds: float, value: float, bound: float) -> None:
-        gap = f"gap {100 * relative_gap(value, bound):.3f} %"
-        print(f"round {number}  relaxation {value:.6g}  bound {bound:.6g}  {gap}  {seconds:.1f} s",
-              file=sys.stderr)  # fmt: skip
-
-    return listen
+def _tell(line: ProgressLine, number: int, seconds: float, value: float, bound: float) -> None:
+    gap = f"gap {100 * relative_gap(value, bound):.3f} %"
+    line.show(f"round {number}  relaxation {value:.6g}  bound {bound:.6g}  {gap}  {seconds:.1f} s")
 
 
 def _fleet(args: argparse.Namespace) -> FleetProblem:
@@ -223,9 +222,8 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
 
         from placement.workloads import Timeline
 
-        if args.fleet is None:
-            raise InputError("the demand of a table has no hour", field="--fleet-hour",
-                             value=args.fleet_hour, expected="--fleet N beside it")  # fmt: skip
+        words = "the demand of a table has no hour"
+        require(args.fleet is not None, "--fleet-hour", words, args.fleet_hour, "--fleet N")
         hour = Timeline(datetime(2026, 3, 18, args.fleet_hour, tzinfo=UTC), 1, 60)
         return _expected_demand(args, instance, hour)
     if args.demand is None:
@@ -251,11 +249,8 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
         operations=[operation.name for operation in instance.operations],
     )
     empty = next((name for name, issued in counts.items() if not issued.any()), None)
-    if empty is not None:
-        raise InputError(
-            "a database without operations", source=args.demand, field="database", value=empty,
-            expected="at least one operation of each database",
-        )  # fmt: skip
+    words, wanted = "a database without operations", "at least one operation of each database"
+    require(empty is None, "database", words, empty, wanted, source=args.demand)
     return counts
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -213,7 +212,6 @@ def _step(
     problem: QuorumProblem, run: Callable[[QuorumProblem], QuorumPlan]
 ) -> Callable[[], dict[str, object]]:
     def step() -> dict[str, object]:
-        began = time.perf_counter()
         try:
             plan = run(problem)
         except (LimitError, UnsupportedError) as error:
@@ -221,7 +219,6 @@ def _step(
         row: dict[str, object] = {
             "status": str(plan.status),
             "bound": plan.bound,
-            "seconds": time.perf_counter() - began,
             "reason": "; ".join((*plan.reasons, *plan.notes)),
         }
         if plan.configuration is not None:

@@ -28,6 +28,7 @@ from placement.io.formats.tables import (
     PARQUET,
     Cell,
     Table,
+    arrow_table,
     is_blank,
     load_pyarrow,
     name_cell,
@@ -293,17 +294,10 @@ def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:
         for batch in content.iter_batches(_BATCH):
             table = pa.Table.from_batches([batch])
             columns = tuple(map(str, table.column_names))
-            part = partial(_cells, table, str(file), columns, first)
+            part = partial(arrow_table, table, str(file), first)
             fast = _numbers_and_names(table, names)
             yield ColumnTable(str(file), columns, batch.num_rows, fast, None, part)
             first += batch.num_rows
-
-
-def _cells(table: Any, source: str, columns: tuple[str, ...], first: int) -> Table:
-    """Return a part of a Parquet file, whose first row has the number `first`."""
-    cells = [column.to_pylist() for column in table.columns]
-    numbers = tuple(range(first, first + table.num_rows))
-    return Table(source, columns, tuple(zip(*cells, strict=True)), numbers)
 
 
 def _numbers_and_names(table: Any, names: Names) -> pd.DataFrame | None:

@@ -76,12 +76,17 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     if suffix in PARQUET:
         source = os.fspath(path)
         with open_parquet(path) as file:
-            table = file.read()
-        columns = _unique_columns([str(name) for name in table.column_names], source)
-        cells = [column.to_pylist() for column in table.columns]
-        rows = tuple(zip(*cells, strict=True)) if cells else ()
-        return Table(source, columns, rows, tuple(range(1, len(rows) + 1)))
+            table = arrow_table(file.read(), source)
+        check_unique(table.columns, source)
+        return table
     return parse_csv(read_text(path), os.fspath(path), "\t" if suffix == ".tsv" else None)
+
+
+def arrow_table(table: Any, source: str, first: int = 1) -> Table:
+    """Return a table of pyarrow; its rows are numbered from `first` on."""
+    cells = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    rows, columns = tuple(cells), tuple(map(str, table.column_names))
+    return Table(source, columns, rows, tuple(range(first, first + len(rows))))
 
 
 def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:

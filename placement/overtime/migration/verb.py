@@ -9,15 +9,18 @@ from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import (
+    Columns,
     add_table_output,
-    cell,
     check_table_targets,
+    page_of,
     records,
     show_table,
 )
 from placement.cli.problem_options import distributions_from
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from placement.overtime.migration import LeaderMigration
     from placement.problem import Problem
 
@@ -78,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         table,
         args,
         document=document,
-        text=_text(result),
+        text=_text(table, result),
         draw=lambda: plot_migration(result, title=f"Leaders move to {result.target}"),
     )
     return exits.FOUND
@@ -98,21 +101,14 @@ def _question(problem: Problem, args: argparse.Namespace) -> Problem:
     return problem.replace(objective=MEAN_LATENCY, minimise="p50", distributions=each)
 
 
-def _text(result: LeaderMigration) -> str:
-    from placement.text import escape, wrap
-    from placement.text import table as text_table
-
+def _text(table: pd.DataFrame, result: LeaderMigration) -> str:
     percents = [f"p{percent:g}" for percent in result.percents]
-    rows = [
-        [
-            str(row["step"]),
-            cell(100 * row["moved"], 0),
-            cell(row["mean"], 3),
-            *(cell(row[name], 1) for name in percents),
-        ]
-        for row in result.to_frame().to_dict("records")
+    columns: Columns = [
+        ("step", "step", 0),
+        ("moved %", lambda row: 100 * row["moved"], 0),
+        ("mean ms", "mean", 3),
+        *((f"{name} ms", name, 1) for name in percents),
     ]
-    head = ["step", "moved %", "mean ms", *(f"{name} ms" for name in percents)]
     first, last = result.percentiles[0], result.percentiles[-1]
     changes = [
         f"{name} by {100 * (1 - after / before):.1f} %"
@@ -121,10 +117,4 @@ def _text(result: LeaderMigration) -> str:
     ]
     saved = 100 * (1 - result.mean[-1] / result.mean[0]) if result.mean[0] else 0.0
     words = f"All leaders at {result.target}: the mean falls by {saved:.1f} %"
-    return "\n".join(
-        [
-            text_table(head, rows, right=range(len(head))),
-            "",
-            wrap(escape(", ".join([words, *changes]) + ".")),
-        ]
-    )
+    return page_of(table, columns, ", ".join([words, *changes]) + ".")

@@ -34,20 +34,10 @@ _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
 
 def project(points: npt.ArrayLike, *, wrap: bool = True) -> FloatArray:
-    """Project (longitude, latitude) in degrees to the plane, y upwards.
+    """Project (longitude, latitude) in degrees, shape (n, 2), to the plane, y upwards.
 
-    Parameters
-    ----------
-    points
-        Shape (n, 2).
-    wrap
-        Bring longitudes to within 180° of the central meridian; rings of the coast run past it a
-        little and keep theirs.
-
-    Returns
-    -------
-    ndarray
-        Shape (n, 2); |x| <= 2.71 and |y| <= 1.32.
+    Then |x| <= 2.71 and |y| <= 1.32. `wrap` brings longitudes to within 180° of the central
+    meridian; rings of the coast run past it a little and keep theirs.
     """
     lonlat = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     lam = lonlat[:, 0] - CENTRE
@@ -76,17 +66,8 @@ def unproject(x: float, y: float) -> tuple[float, float] | None:
 def great_circle(start: Sequence[float], end: Sequence[float], steps: int = 40) -> list[FloatArray]:
     """Return the shortest way between two places as projected pieces, cut where the map ends.
 
-    Parameters
-    ----------
-    start, end
-        (longitude, latitude) in degrees.
-    steps
-        Straight pieces before cutting.
-
-    Returns
-    -------
-    list of ndarray
-        Each of shape (k, 2) with k >= 2, in the order of travel.
+    Places are (longitude, latitude) in degrees; `steps` are the straight pieces before cutting.
+    Each piece has the shape (k, 2) with k >= 2, in the order of travel.
     """
     a, b = _vector(start), _vector(end)
     angle = math.acos(max(-1.0, min(1.0, float(a @ b))))
@@ -127,20 +108,8 @@ def scaled_places(distance: FloatArray) -> FloatArray:
     """Place points in the plane so that their distances resemble those given.
 
     Classical multidimensional scaling (Torgerson 1952): the two leading eigenvectors of the doubly
-    centred matrix of squared distances. Asymmetric distances are averaged with their transpose.
-
-    Parameters
-    ----------
-    distance
-        Shape (n, n).
-
-    Returns
-    -------
-    ndarray
-        Shape (n, 2), centred, the larger extent 1; zeros when all distances are 0.
-
-    Notes
-    -----
+    centred matrix of squared distances. Asymmetric distances are averaged with their transpose. The
+    places, shape (n, 2), are centred with the larger extent 1; zeros when all distances are 0.
     O(n³).
     """
     n = len(distance)
@@ -199,38 +168,18 @@ _WAYS = ("reads", "commits")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A site or a client on the map.
-
-    Attributes
-    ----------
-    name, x, y
-        Where; units of the view, y downwards.
-    role
-        Of a site; "client" for a client.
-    number
-        Of a replica, from 1; 0 for anything else.
-    size
-        Radius.
-    share
-        Of a client: its share of all operations.
-    latency
-        Of a client: ms, NaN when it issued nothing or there is no plan.
-    placed
-        Whether it has coordinates; else it stands in the row at the foot of the map.
-    index
-        Of the site or the client in the instance.
-    """
+    """A site or a client on the map."""
 
     name: str
-    x: float
-    y: float
+    x: float  #: in units of the view, as `y`
+    y: float  #: downwards
     role: Role | Literal["client"]
-    number: int = 0
-    size: float = 4.0
-    share: float = 0.0
-    latency: float = math.nan
-    placed: bool = True
-    index: int = -1
+    number: int = 0  #: of a replica, from 1; 0 for anything else
+    size: float = 4.0  #: radius
+    share: float = 0.0  #: of all operations, for a client
+    latency: float = math.nan  #: of a client, ms; NaN when it issued nothing or there is no plan
+    placed: bool = True  #: whether it has coordinates; else it stands at the foot of the map
+    index: int = -1  #: of the site or the client in the instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,18 +282,10 @@ def map_view(
     ground: Ground | None = None,
     identifier: str = "map",
 ) -> MapView:
-    """Lay the map out.
+    """Lay the map of an instance out, with coordinates or without, and of a plan that was found.
 
-    Parameters
-    ----------
-    instance
-        Sites and clients, with coordinates or without.
-    plan
-        Whose replicas, voters and leader are shown; None, or a plan that found nothing: sites only.
-    ground
-        That of the same or of a similar instance, so that maps have one frame; None: its own.
-    identifier
-        Of the element; unique on the page.
+    The `ground` may be that of a similar instance, so that maps have one frame. The `identifier` of
+    the element is unique on the page.
     """
     found = plan if plan is not None and plan.found else None
     at = _coordinates(instance.site_coordinates, len(instance.sites))
@@ -751,18 +692,11 @@ def sites_table(
     before: Plan | None = None,
     sortable: bool = True,
 ) -> Markup:
-    """Return the table of the replicas and witnesses, numbered as on the map.
+    """Return the table of the replicas and witnesses of a plan that was found, numbered as mapped.
 
-    Parameters
-    ----------
-    plan, view
-        A plan that was found, and its map.
-    most_levels
-        Most levels of failure domains that are shown; None: all.
-    lost, before
-        Sites that are lost, and the plan before the loss: they stay with the role they had.
-    sortable
-        As of :func:`placement.report.charts.html_tables.data_table`.
+    It shows at most `most_levels` of failure domains (None: all). Sites that are `lost` stay with
+    the role they had in the plan `before` the loss. `sortable` is as of
+    :func:`placement.report.charts.html_tables.data_table`.
     """
     values, number = replicas_table(plan, most_levels), {m.name: m.number for m in view.replicas}
     rows = [(float(number[str(row[0])]), *row) for row in values.rows if row[0] not in lost]
