@@ -230,7 +230,7 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     broken += [why for limit in problem.limits if (why := limit.broken(configuration))]
     if not broken:
         broken.extend(problem.objective.violations(problem, configuration))
-    return tuple(broken)
+    return tuple(dict.fromkeys(broken))  # a rule may stand for several on site indices
 
 
 def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
         found.extend(_group_reasons(group, rules, instance))
     found.extend(problem.objective.reasons_infeasible(problem))
     found.extend(_budget_reasons(problem))
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def _witness_reasons(rules: Rules) -> list[str]:

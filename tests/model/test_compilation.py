@@ -13,11 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from placement import Diversity, Instance, Prices, Problem, solve
-from placement.errors import InputError
+from placement import Configuration, Diversity, Instance, Prices, Problem, solve
+from placement.errors import InputError, UnsupportedError
+from placement.feasibility.feasible_plans import violations
 from placement.io.plan_file import load_plan, save_plan
+from placement.io.problem_document import problem_document
+from placement.model.constraints import GroupRule, SiteRule
 from placement.quorumstore import QuorumProblem
 from placement.testing import random_instance
+from tests import reference
 from tests.cli.command import Run
 from tests.strategies import problems
 
@@ -145,17 +149,44 @@ def test_a_plan_file_keeps_the_rule(tmp_path: Path) -> None:
     assert load_plan(tmp_path / "plan.json").problem.diversity == (rule,)
 
 
+class NoNeighbours(SiteRule):
+    """Rule of Python alone, which stands for two on site indices: no site and the next one."""
+
+    def words(self):
+        return "no neighbours"
+
+    def groups(self, instance, bound, why=""):
+        sites = np.arange(len(instance.sites))
+        numbers, names = ((sites + shift) // 2 for shift in (0, 1)), tuple(map(str, sites))
+        return tuple(GroupRule("pair", self.role, n, names, 1, None, self.words()) for n in numbers)
+
+
+@pytest.mark.parametrize("method", ["exact", "exhaustive", "milp", "cp-sat", "local-search"])
+def test_a_rule_of_several_on_site_indices(method):
+    free = Problem(random_instance(0, sites=7), replicas=3, voters=2)
+    problem = free.replace(diversity=NoNeighbours("site", "replicas"))
+    apart = (one for one in reference.configurations(free) if np.diff(one[2]).min() > 1)
+    best = min(reference.objective(free, *one) for one in apart)
+    assert reference.solve(free)[0] < solve(problem, method).score == pytest.approx(best)
+
+
+def test_a_rule_of_several_on_site_indices_is_one_in_words():
+    rule = NoNeighbours("site", "replicas")
+    problem = Problem(random_instance(0, sites=7), replicas=5, voters=2, diversity=rule)
+    assert str(problem).count("no neighbours") == len(solve(problem).reasons) == 1
+    broken = violations(problem, Configuration(0, (0, 1), (0, 1, 2, 3, 4)))
+    assert broken == ("no neighbours does not hold",)
+    with pytest.raises(UnsupportedError, match="no neighbours"):
+        problem_document(problem)
+
+
 def test_levels_joined_by_a_plus_are_a_level():
     domains = {"provider": (*"aabba", "c"), "continent": (*"xxxyyy",)}
     joint = ("a+x", "a+x", "b+x", "b+y", "a+y", "c+y")
     instance = random_instance(0, sites=6).replace(domains={**domains, "both": joint})
     assert instance.labels("provider+continent") == joint
-    one, two = (
-        solve(
-            Problem(instance, replicas=4, voters=3, diversity=[Diversity(name, "replicas", cap=1)])
-        )
-        for name in ("provider+continent", "both")
-    )
+    rules = (Diversity(name, "replicas", cap=1) for name in ("provider+continent", "both"))
+    one, two = (solve(Problem(instance, replicas=4, voters=3, diversity=rule)) for rule in rules)
     assert one.configuration == two.configuration
     assert len({joint[instance.sites.index(name)] for name in one.replicas}) == 4
     with pytest.raises(InputError, match="did you mean 'continent'"):
@@ -184,23 +215,15 @@ def test_every_replica_votes_unless_voters_are_given(
     world = WORLD if "protocol" not in asked else placement.datasets.load("world27", mix="ycsb-a")
     problem = placement.Problem(world, **asked)
     assert problem.voters == stated["voters"]
-    plan, same = (
-        placement.solve(problem),
-        placement.solve(placement.Problem(world, **asked, **stated)),
-    )
+    plan, same = solve(problem), solve(placement.Problem(world, **asked, **stated))
     assert plan.status == "optimal"
     assert plan.configuration == same.configuration
 
 
-@pytest.mark.parametrize("replicas", [range(3, 6), (3, 5)])
-def test_a_range_of_replicas_needs_voters(replicas: object) -> None:
-    with pytest.raises(InputError, match="voters: a range of replicas"):
-        placement.Problem(WORLD, replicas=replicas)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("replicas", [2.5, None, True])
-def test_impossible_replicas_are_named_first(replicas: object) -> None:
-    with pytest.raises(InputError, match="replicas: "):
+@pytest.mark.parametrize("replicas", [range(3, 6), (3, 5), 2.5, None, True])
+def test_a_range_needs_voters_and_impossible_replicas_are_named_first(replicas: object) -> None:
+    a_range = isinstance(replicas, range | tuple)
+    with pytest.raises(InputError, match="voters: a range of" if a_range else "^replicas: "):
         placement.Problem(WORLD, replicas=replicas)  # type: ignore[arg-type]
 
 
