@@ -81,7 +81,7 @@ ROOMS = {
     "tests/heuristics": 1500,
     "tests/io": 2691,
     "tests/milp": 1475,
-    "tests/money": 1614,
+    "tests/money": 1603,
     "tests/online": 3841,
     "tests/overtime": 3897,
     "tests/proof": 2510,
