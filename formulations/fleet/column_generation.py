@@ -7,10 +7,10 @@
 3. Pricing at these prices (:mod:`formulations.fleet.pricing`) gives a bound that holds whatever the
    prices are, and a column for each database. The search ends when the relaxation and the best
    bound are close, or when no column improves the master.
-4. The plan: databases whose weights are whole keep them. A basic solution has at most as many
-   others as there are shared limits; an integer program places those
-   (:mod:`formulations.fleet.rounding`). Where the fleet is small, the last one chooses from all
-   configurations, and its bound counts too.
+4. The plan: a basic solution splits at most as many databases as there are shared limits. Dives
+   make whole plans of it, the largest databases first (:mod:`formulations.fleet.rounding`).
+   Where the fleet is small, an integer program chooses from all configurations, and its bound
+   counts too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 from formulations.fleet import tuning
-from formulations.fleet.column_pool import ColumnPool, MasterResult
+from formulations.fleet.column_pool import ColumnPool, Master, MasterResult
 from formulations.fleet.pricing import Checkpoint, PricedMember, Pricer, lagrangean_bound
 from formulations.fleet.rounding import Rounding
 from placement.fleet.fleet_plan import (
@@ -109,7 +109,6 @@ class Generation:
         self.rounds: list[tuple[float, float]] = []
         self.unit = 1.0
         self.alone: tuple[float, ...] = ()
-        self.penalty: FloatArray = np.zeros(len(rows.capacity))
         self.termination = Termination.FINISHED
         own = [member.copies for member in self.fleet.members]
         self.copies = np.array(own, dtype=np.float64)
@@ -140,14 +139,19 @@ class Generation:
         """Price every database alone, and set the scales of the master."""
         alone = self.price(self.prices)
         self.unit = max(self.bound / float(self.copies.sum()), 1e-12)
-        self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
+        limit = np.maximum(self.rows.capacity, 1.0)
+        self.penalize(tuning.FIRST_PENALTY * max(self.bound, 1e-12) / limit)
         self.alone = tuple(each.least for each in alone)
         return alone
+
+    def penalize(self, penalty: FloatArray) -> None:
+        """Begin a master with other penalties of overloads."""
+        self.relaxation = Master(self.pool, self.copies, penalty, self.unit)
 
     def round(self, master: MasterResult) -> None:
         """Make a plan of the weights of a master."""
         rounding = Rounding(
-            self.pool,
+            self.relaxation,
             self.pricer.tables,
             master,
             self.bound,
@@ -187,36 +191,33 @@ class Generation:
             self.bound, self.prices = bound, prices
         return priced
 
-    def solve_master(self, deadline: float = math.inf) -> MasterResult:
-        """Solve the master over all columns."""
-        columns = np.arange(len(self.pool))
-        room = self.rows.capacity
-        return self.pool.relax(columns, self.copies, room, self.penalty, self.unit, deadline)
-
     def generate(self) -> None:
         """Alternate between master and pricing."""
         raised = 0
         smoothing, gap = tuning.SMOOTHING, tuning.SHARE_OF_GAP * self.settings.gap
         while True:
-            self.master = master = self.solve_master(self.deadline)
+            self.master = master = self.relaxation.solve(self.deadline)
             self.note_round(master.value)
-            overloaded = bool((master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)).any())
-            if not overloaded and relative_gap(master.value, self.bound) <= gap:
+            over = master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)
+            apart = relative_gap(master.value, self.bound)
+            if apart <= gap and not over.any():
                 return
             if self.bound > self.worst:
                 return
             if self.late():
                 raise TimeoutError
-            mixed = smoothing * self.prices + (1 - smoothing) * master.prices
-            if self.improves(master, self.price(mixed)):
-                smoothing = tuning.SMOOTHING
-                continue
-            if smoothing:
-                smoothing = 0.0
-                continue
-            if not overloaded or raised == tuning.MOST_PENALTIES:
+            if apart > tuning.CLOSE or not over.any():
+                mixed = smoothing * self.prices + (1 - smoothing) * master.prices
+                if self.improves(master, self.price(mixed)):
+                    smoothing = tuning.SMOOTHING
+                    continue
+                if smoothing:
+                    smoothing = 0.0
+                    continue
+            if raised == tuning.MOST_PENALTIES or not over.any():
                 return
-            self.penalty, raised = self.penalty * tuning.LARGER_PENALTY, raised + 1
+            self.penalize(tuning.LARGER_PENALTY * self.relaxation.penalty)
+            raised += 1
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
         """Return whether some configuration costs less in the master than its database is worth."""
@@ -250,7 +251,7 @@ class Generation:
             why = f"stopped ({self.termination}) before every database was priced: no bound yet"
             return NoFleetPlan(self.fleet, False, (why,), termination=self.termination)
         if self.master is None:
-            self.master = self.solve_master()
+            self.master = self.relaxation.solve()
         if self.bound > self.worst:
             return self.no_plan(True)
         self.round(self.master)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.solvers.highs import Guard, Relaxation, run_highs
-from formulations.solvers.linear_program import Builder, LinearProgram
+from formulations.solvers.linear_program import Builder
 from formulations.solvers.statuses import StopReason, Verdict
 from placement.errors import SolverError
 from placement.fleet.fleet_plan import SharedRows
@@ -84,11 +84,11 @@ class ColumnPool:
 
     def owners(self, columns: IntArray) -> IntArray:
         """Return the database of each of some columns, shape (columns given,)."""
-        return np.array([self.owner[column] for column in columns.tolist()], dtype=np.intp)
+        return np.array(self.owner, dtype=np.intp)[columns]
 
     def costs_of(self, columns: IntArray) -> FloatArray:
         """Return the objective of each of some columns, shape (columns given,)."""
-        return np.array([self.costs[column] for column in columns.tolist()])
+        return np.array(self.costs, dtype=np.float64)[columns]
 
     def entries(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the entries of some columns: place in `columns`, row and amount of each."""
@@ -106,10 +106,6 @@ class ColumnPool:
             np.bincount(rows, weights[place] * amount, len(self.rows.capacity)), float
         )
 
-    def takes(self, column: int, rows: BoolArray) -> bool:
-        """Return whether a column uses any of some rows."""
-        return bool(rows[self._entries[column][0]].any())
-
     def largest_parts(self) -> FloatArray:
         """Return the largest part of any limit that each column takes, shape (columns,)."""
         scale = np.maximum(self.rows.capacity, 1e-300)
@@ -121,83 +117,19 @@ class ColumnPool:
         price = np.bincount(place, amount * master.prices[rows], len(columns))
         return np.asarray(self.costs_of(columns) + price - master.worth[self.owners(columns)])
 
-    def relax(
-        self,
-        columns: IntArray,
-        copies: FloatArray,
-        room: FloatArray,
-        penalty: FloatArray,
-        unit: float,
-        deadline: float = math.inf,
-    ) -> MasterResult:
-        """Solve the relaxation of the master over some columns.
-
-        Parameters
-        ----------
-        columns
-            The columns.
-        copies
-            Copies to place of each database, shape (members,); 0: the database takes no part.
-        room
-            Remaining capacity of each shared limit, shape (rows,).
-        penalty
-            Of each unit beyond the room, shape (rows,).
-        unit
-            Scale of the objective for the solver.
-        deadline
-            Time of ``time.perf_counter`` at which to give up.
-
-        Raises
-        ------
-        KeyboardInterrupt, TimeoutError
-            After Ctrl-C, and after the deadline.
-        SolverError
-            When HiGHS proves no optimum.
-        """
-        none = np.zeros(len(columns), dtype=np.bool_)
-        relaxation = Relaxation(self.program(columns, none, copies, room, penalty / unit, unit))
-        verdict = relaxation.solve(deadline=deadline, presolve=True)
-        if verdict is Verdict.STOPPED:
-            raise TimeoutError
-        values, duals = relaxation.values, relaxation.duals
-        if verdict is not Verdict.OPTIMAL or values is None or duals is None:
-            raise SolverError(f"HiGHS ended the master of a fleet with {verdict.value!r}")
-        shared = len(room)
-        scale = np.maximum(self.rows.capacity, 1.0)
-        worth = np.zeros(len(copies))
-        worth[np.flatnonzero(copies)] = duals[shared:] * unit
-        return MasterResult(
-            value=relaxation.objective * unit,
-            weights=values[: len(columns)],
-            overload=values[len(columns) :] * scale,
-            prices=np.maximum(-duals[:shared], 0.0) * unit / scale,
-            worth=worth,
-        )
-
     def choose(
-        self,
-        columns: IntArray,
-        whole: BoolArray,
-        copies: FloatArray,
-        room: FloatArray,
-        penalty: FloatArray,
-        guard: Guard,
-        unit: float,
+        self, columns: IntArray, copies: FloatArray, room: FloatArray, guard: Guard, unit: float
     ) -> tuple[FloatArray | None, float]:
-        """Choose columns for some databases at the least cost, overloads of a room included.
+        """Choose whole columns for all databases at the least cost.
 
         Parameters
         ----------
         columns
             The columns to choose from.
-        whole
-            Which of them are chosen whole or not at all, shape (chosen from,).
         copies
-            Copies to place of each database, shape (members,); 0: the database takes no part.
+            Copies to place of each database, shape (members,).
         room
-            Remaining capacity of each shared limit, shape (rows,).
-        penalty
-            Of each unit beyond the room, shape (rows,); +∞: no unit is allowed.
+            Capacity of each shared limit, +∞ where it does not count, shape (rows,).
         guard
             Limits of HiGHS.
         unit
@@ -214,41 +146,109 @@ class ColumnPool:
         KeyboardInterrupt
             After Ctrl-C.
         """
-        program = self.program(columns, whole, copies, room, penalty / unit, unit)
-        found = run_highs(program, guard)
+        builder, scale = Builder(), np.maximum(self.rows.capacity, 1.0)
+        chosen = builder.add_columns(self.costs_of(columns) / unit, np.inf, integer=True)
+        builder.add_rows(-np.inf, room / scale, len(room))
+        builder.add_rows(copies, copies, len(copies))
+        own, rows, amount = self.entries(columns)
+        builder.put(rows, chosen[own], amount / scale[rows])
+        builder.put(len(room) + self.owners(columns), chosen, 1.0)
+        found = run_highs(builder.program(), guard)
         if found.stop is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
         bound = math.inf if found.verdict is Verdict.INFEASIBLE else found.bound * unit
-        if found.values is None:
-            return None, bound
-        numbers = found.values[: len(columns)]
-        return np.where(whole, np.round(numbers), numbers), bound
+        return None if found.values is None else np.round(found.values), bound
 
-    def program(
+
+class Master:
+    """The relaxation over all columns of a pool; HiGHS starts from the basis of the last one.
+
+    Parameters
+    ----------
+    pool
+        The columns.
+    copies
+        Copies to place of each database, shape (members,).
+    penalty
+        Of each unit beyond a shared limit, shape (rows,).
+    unit
+        Scale of the objective for the solver.
+    """
+
+    def __init__(
+        self, pool: ColumnPool, copies: FloatArray, penalty: FloatArray, unit: float
+    ) -> None:
+        self.pool, self.copies, self.penalty, self.unit = pool, copies, penalty, unit
+        self._scale = np.maximum(pool.rows.capacity, 1.0)
+        self._relaxation: Relaxation | None = None
+        self._known = 0
+
+    def solve(
         self,
-        columns: IntArray,
-        whole: BoolArray,
-        copies: FloatArray,
-        room: FloatArray,
-        penalty: FloatArray,
-        unit: float,
-    ) -> LinearProgram:
-        """Return the master over some columns; rows of shared limits first, scaled by capacity."""
-        builder = Builder()
-        shared = len(room)
-        scale = np.maximum(self.rows.capacity, 1.0)
-        costs = self.costs_of(columns) / unit
-        chosen = builder.add_columns(costs, np.inf, integer=whole)
-        builder.add_rows(-np.inf, room / scale, shared)
-        taking = np.flatnonzero(copies)
-        place = np.full(len(copies), -1)
-        place[taking] = shared + np.arange(len(taking))
-        builder.add_rows(copies[taking], copies[taking], len(taking))
-        own, index, amount = self.entries(columns)
-        builder.put(index, chosen[own], amount / scale[index])
-        builder.put(place[self.owners(columns)], chosen, 1.0)
-        soft = np.isfinite(penalty)
-        costs = np.where(soft, penalty, 0.0) * scale
-        over = builder.add_columns(costs, np.where(soft, np.inf, 0.0))
-        builder.put(np.arange(shared), over, -1.0)
-        return builder.program()
+        deadline: float = math.inf,
+        fixed: BoolArray | None = None,
+        counts: FloatArray | None = None,
+    ) -> MasterResult:
+        """Solve the relaxation.
+
+        Parameters
+        ----------
+        deadline
+            Time of ``time.perf_counter`` at which to give up.
+        fixed
+            Databases whose columns keep their numbers, shape (members,).
+        counts
+            These numbers, shape (columns or less,); the columns behind them have none.
+
+        Raises
+        ------
+        KeyboardInterrupt, TimeoutError
+            After Ctrl-C, and after the deadline.
+        SolverError
+            When HiGHS proves no optimum.
+        """
+        relaxation, self._relaxation = self._relaxation or self._empty(), None
+        self._extend(relaxation)
+        shared, columns = len(self._scale), self._known
+        lower, upper = np.zeros(shared + columns), np.full(shared + columns, np.inf)
+        if fixed is not None and counts is not None:
+            keep = fixed[self.pool.owners(np.arange(columns))]
+            number = np.append(counts, np.zeros(columns - len(counts)))
+            lower[shared:] = np.where(keep, number, 0.0)
+            upper[shared:] = np.where(keep, number, np.inf)
+        relaxation.set_bounds(lower, upper)
+        verdict = relaxation.solve(deadline=deadline)
+        if verdict is Verdict.STOPPED:
+            raise TimeoutError
+        values, duals = relaxation.values, relaxation.duals
+        if verdict is not Verdict.OPTIMAL or values is None or duals is None:
+            raise SolverError(f"HiGHS ended the master of a fleet with {verdict.value!r}")
+        self._relaxation = relaxation  # one that was stopped may still run
+        return MasterResult(
+            value=relaxation.objective * self.unit,
+            weights=values[shared:],
+            overload=values[:shared] * self._scale,
+            prices=np.maximum(-duals[:shared], 0.0) * self.unit / self._scale,
+            worth=duals[shared:] * self.unit,
+        )
+
+    def _empty(self) -> Relaxation:
+        """Return the relaxation without columns; rows of limits first, scaled by capacity."""
+        builder, shared = Builder(), np.arange(len(self._scale))
+        over = builder.add_columns(self.penalty * self._scale / self.unit, np.inf)
+        builder.add_rows(-np.inf, self.pool.rows.capacity / self._scale, len(shared))
+        builder.add_rows(self.copies, self.copies, len(self.copies))
+        builder.put(shared, over, -1.0)
+        self._known = 0
+        return Relaxation(builder.program())
+
+    def _extend(self, relaxation: Relaxation) -> None:
+        """Add the columns of the pool that the relaxation does not have yet."""
+        new = np.arange(self._known, len(self.pool))
+        place, rows, amount = self.pool.entries(new)
+        order = np.argsort(np.append(place, np.arange(len(new))), kind="stable")
+        values = np.append(amount / self._scale[rows], np.ones(len(new)))[order]
+        rows = np.append(rows, len(self._scale) + self.pool.owners(new))[order]
+        starts = np.append(0, np.cumsum(np.bincount(place, minlength=len(new)) + 1))[:-1]
+        relaxation.add_columns(self.pool.costs_of(new) / self.unit, starts, rows, values)
+        self._known = len(self.pool)

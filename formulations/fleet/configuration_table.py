@@ -23,14 +23,14 @@ from typing import NamedTuple
 import numpy as np
 
 from formulations.fleet import tuning
-from placement.evaluation.score import TIE, quorum_latency
+from placement.evaluation.score import quorum_latency
 from placement.evaluation.voter_choice import best_voters_of_each
 from placement.fleet.fleet_plan import SharedRows, own_prices
 from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray
 
-_BLOCK = 250  # databases in one product: some tens of MB with 20,000 configurations
+_BLOCK = 50  # databases in one product, which then fits into the caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class PricedRow(NamedTuple):
         Of several with an equal price, it is the first of the table.
         """
         priced = np.where(self.table.outside(*able), np.inf, self.priced) if able else self.priced
-        best = int((priced <= priced.min() * (1 + TIE)).argmax())
+        best = int(priced.argmin())
         return self.table.configurations[best] if np.isfinite(priced[best]) else None
 
 
@@ -127,7 +127,7 @@ class FleetTables:
             if key not in known:
                 known[key] = ConfigurationTable.of(problem)
             self._tables.append(known[key])
-        self._kept: dict[tuple[int, ...], FloatArray] = {}
+        self._kept: dict[int, FloatArray] = {}
 
     def by_table(self, numbers: Sequence[int]) -> dict[ConfigurationTable | None, list[int]]:
         """Return some databases by their tables; None: they have too many configurations."""
@@ -137,27 +137,32 @@ class FleetTables:
         return found
 
     def each(
-        self, numbers: Sequence[int], prices: FloatArray, *, keep: bool = False
+        self, numbers: Sequence[int], prices: FloatArray
     ) -> Iterator[tuple[int, PricedRow | None]]:
         """Yield each of some databases with the row of its table; None: it has no table."""
+        units: dict[ConfigurationTable, FloatArray] = {}
         for first in range(0, len(numbers), _BLOCK):
             block, rows = numbers[first : first + _BLOCK], dict[int, PricedRow]()
             for table, mine in self.by_table(block).items():
                 if table is not None:
-                    priced = self.priced(table, mine, prices, keep=keep)
+                    if table not in units:
+                        units[table] = self.unit_prices(table, prices)
+                    priced = self.priced(table, mine, prices, units[table])
                     rows |= {n: PricedRow(table, row) for n, row in zip(mine, priced, strict=True)}
             yield from ((number, rows.get(number)) for number in block)
 
-    def costs(
-        self, table: ConfigurationTable, numbers: Sequence[int], *, keep: bool = False
-    ) -> FloatArray:
-        """Return the objective of databases of a table, shape (databases, configurations).
+    def costs(self, table: ConfigurationTable, numbers: Sequence[int]) -> list[FloatArray]:
+        """Return the objective of each configuration, an array for each of some databases.
 
-        It is +∞ where a configuration does not fit even alone. `keep` it for the next call.
+        It is +∞ where a configuration does not fit even alone.
         """
-        key = tuple(numbers)
-        if key in self._kept:
-            return self._kept[key]
+        fresh = [number for number in numbers if number not in self._kept]
+        found = dict(zip(fresh, self._objectives(table, fresh), strict=True)) if fresh else {}
+        if (len(self._kept) + len(found)) * len(table.configurations) <= tuning.KEPT_COSTS:
+            self._kept |= found
+        return [found[n] if n in found else self._kept[n] for n in numbers]
+
+    def _objectives(self, table: ConfigurationTable, numbers: Sequence[int]) -> FloatArray:
         members = [self.rows.fleet.members[number] for number in numbers]
         demands = [member.problem.demand for member in members]
         terms = np.array([np.concatenate([d.near[0], d.relay[0], d.quorum]) for d in demands])
@@ -169,23 +174,30 @@ class FleetTables:
             if own is not None:
                 row += ((own @ table.sites[:sites]) * table.sites[sites : 2 * sites]).sum(axis=0)
             row[table.outside(*self.rows.fitting_sites(member))] = np.inf
-        kept = sum(each.size for each in self._kept.values())
-        if keep and kept + found.size <= tuning.KEPT_COSTS:
-            self._kept[key] = found
-        return found
+        return np.asarray(found)
+
+    def unit_prices(self, table: ConfigurationTable, prices: FloatArray) -> FloatArray:
+        """Return the price of a unit stored, led and shipped, shape (3, configurations)."""
+        units = self.rows.unit_prices(prices)
+        terms = table.sites.reshape(*units.shape, -1)
+        return np.array([unit @ term for unit, term in zip(units, terms, strict=True)])
 
     def priced(
         self,
         table: ConfigurationTable,
         numbers: Sequence[int],
         prices: FloatArray,
-        *,
-        keep: bool = False,
+        units: FloatArray,
     ) -> FloatArray:
-        """Return objective plus price of databases of a table, as :meth:`costs`."""
+        """Return objective plus price of databases, shape (databases, configurations)."""
         members = [self.rows.fleet.members[number] for number in numbers]
-        price = np.hstack(self.rows.prices_of(members, prices))
-        return np.asarray(self.costs(table, numbers, keep=keep) + price @ table.sites)
+        amounts, added = self.rows.amounts(members, prices)
+        found = amounts @ units
+        if added.any():
+            found += added @ table.sites[: added.shape[1]]
+        for row, cost in zip(found, self.costs(table, numbers), strict=True):
+            row += cost
+        return np.asarray(found)
 
 
 def _content(value: object) -> object:

@@ -92,13 +92,10 @@ def price_member(
 
 
 def price_members(
-    tables: FleetTables, numbers: Sequence[int], prices: FloatArray, *, keep: bool = False
+    tables: FleetTables, numbers: Sequence[int], prices: FloatArray
 ) -> Iterator[PricedMember]:
-    """Yield the answers of some databases: those with a table many at once, others one by one.
-
-    `keep` the objectives in their tables for the next prices.
-    """
-    for number, row in tables.each(numbers, prices, keep=keep):
+    """Yield the answers of some databases: those with a table many at once, others one by one."""
+    for number, row in tables.each(numbers, prices):
         if row is None:
             yield price_member(tables.rows, tables.rows.fleet.members[number], prices)
         else:
@@ -381,7 +378,7 @@ def _start_worker(fleet: FleetProblem, stop: Event) -> None:
 def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
     """Price some members; stop early once the search does not wait for them any more."""
     tables, stop = _worker[0]
-    answers = price_members(tables, range(first, last), prices, keep=True)
+    answers = price_members(tables, range(first, last), prices)
     return list(itertools.takewhile(lambda _: not stop.is_set(), answers))
 
 
@@ -460,7 +457,7 @@ def _price_on_cluster(
     if known is None or known[0] is not fleet:
         known = fleet, FleetTables(SharedRows(fleet))
         _on_cluster[:] = [known]
-    return list(price_members(known[1], range(first, last), prices, keep=True))
+    return list(price_members(known[1], range(first, last), prices))
 
 
 class DaskWorkers(BatchWorkers):
@@ -614,7 +611,7 @@ class Pricer:
     def _price_here(self, number: int, batches: Sequence[PricedBatch]) -> Iterator[PricedMember]:
         for first, last, prices in batches:
             priced = []
-            for each in price_members(self.tables, range(first, last), prices, keep=True):
+            for each in price_members(self.tables, range(first, last), prices):
                 priced.append(each)
                 yield each
             if self._checkpoint:

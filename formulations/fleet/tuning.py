@@ -7,11 +7,14 @@ where they are used.
 """
 
 # column_generation
-SMOOTHING = 0.5
-"""Part of the prices of the best bound in the next prices [fleet]."""
-LARGER_PENALTY = 30.0
-"""Factor by which the penalty of overloads is raised [no study]."""
-MOST_PENALTIES = 6
+SMOOTHING = 0.3
+"""Part of the prices of the best bound in the next prices [exact.scale]."""
+FIRST_PENALTY = 0.03
+"""Penalty of an overload as large as a limit, as a part of the value [exact.scale]."""
+LARGER_PENALTY, CLOSE = 10.0, 1e-3
+"""Factor by which the penalty of overloads is raised, once the relative gap between the relaxation
+and the bound is as small as the second number [no study]."""
+MOST_PENALTIES = 9
 """Times that it is raised before the search gives up [no study]."""
 SHARE_OF_GAP = 0.25
 """Part of the wanted gap that is left to the relaxation; the rest is for rounding [fleet]."""
@@ -23,22 +26,12 @@ CONNECT_SECONDS = 20.0
 """Time to reach the scheduler of a cluster and one of its workers [no study]."""
 
 # rounding
-ROUNDED_COLUMNS, ALL_ROUNDED_COLUMNS = 12, 3000
-"""Columns of each database in the integer program, those of least reduced cost: at least, and more
-where fewer than the second number are of all databases [fleet]."""
-PLACED_FIRST = 150
-"""Databases placed whole before all others: those that take most of some limit [no study]."""
-PLACED_AGAIN, MOST_AGAIN = 10, 20
-"""Databases that pay most, and as many times four others, that are placed again at a time: at
-first, and at most [fleet]."""
-LITTLE = 0.05
-"""Part of the gap that placing so many again has to close, or more are placed [no study]."""
-MARGINS = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-"""Parts of the limits kept for the databases that the relaxation splits, tried in turn. 100,000
-databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0.09 %."""
-ROUNDING_NODES = 5
-"""Nodes of one integer program: most end at the first. A time limit would make plans differ from
-run to run [fleet]."""
+DIVES, DRAWN = 24, 0.3
+"""Dives for a plan that is good, and the deviation of the logarithms of sizes behind the first
+[no study]."""
+TOGETHER, LAST_TOGETHER = 0.5, 20
+"""Databases that are fixed together: those of at least such a part of the largest one's size, or
+as few as the second number [exact.scale]."""
 TABLE_CONFIGURATIONS = 20_000
 """Configurations of a database up to which all are in a table [no study]."""
 KEPT_COSTS = 2e7
@@ -56,7 +49,3 @@ LAST_SECONDS = 0.7
 LAST_SECONDS_EACH = 1e-3
 """Time for each database of the fleet beside that: pricing one takes some milliseconds
 [no study]."""
-PRICINGS = 4
-"""Rounds of pricing before such an integer program [fleet]."""
-POLISHES = 24
-"""Integer programs that improve the plan [fleet]."""

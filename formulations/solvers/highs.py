@@ -28,7 +28,7 @@ import numpy as np
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
 from placement.errors import SolverError
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 from placement.support.status import relative_gap
 
 _POLL = 0.02
@@ -281,6 +281,16 @@ class Relaxation:
         """Set the bounds of all columns, shape (columns,)."""
         columns = np.arange(self._columns, dtype=np.int32)
         self._solver.changeColsBounds(self._columns, columns, lower, upper)
+
+    def add_columns(
+        self, costs: FloatArray, starts: IntArray, rows: IntArray, values: FloatArray
+    ) -> None:
+        """Add columns within [0, ∞); the entries of each begin at its start. The basis stays."""
+        count = len(costs)
+        places = (len(rows), starts.astype(np.int32), rows.astype(np.int32))
+        bounds = (np.zeros(count), np.full(count, np.inf))
+        self._solver.addCols(count, costs, *bounds, *places, values)
+        self._columns += count
 
     def solve(self, *, deadline: float = math.inf, presolve: bool = False) -> Verdict:
         """Solve the LP.

@@ -58,11 +58,11 @@ class SharedRows:
         names: list[str] = []
         capacity: list[float] = []
 
-        def add(what: str, limit: FloatArray | None) -> IntArray | None:
+        def add(what: str, limit: FloatArray | None) -> IntArray:
             """Add a row for each site with a finite limit; return the rows, −1 without a limit."""
-            if limit is None:
-                return None
             rows = np.full(sites, -1)
+            if limit is None:
+                return rows
             for site in np.flatnonzero(np.isfinite(limit)):
                 rows[site] = len(names)
                 names.append(f"{what} at {fleet.sites[site]}")
@@ -87,7 +87,6 @@ class SharedRows:
         self._apart: dict[str, list[IntArray]] = {}
         for number, group in enumerate(limits.apart, 1):
             rows = add(f"databases of group {number}", np.ones(sites))
-            assert rows is not None
             for name in group:
                 self._apart.setdefault(name, []).append(rows)
         self.names = tuple(names)
@@ -97,13 +96,9 @@ class SharedRows:
         """Return the use of each row by one database with a configuration, shape (rows,)."""
         found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit
         replicas = np.array(configuration.replicas, dtype=np.intp)
-        if self._storage is not None:
-            np.add.at(found, self._storage[replicas], member.storage_gb)
-        if self._leading is not None:
-            found[self._leading[configuration.leader]] += member.leader_load
-        if self._egress is not None:
-            shipped = member.written_gb * (len(replicas) - 1)
-            found[self._egress[configuration.leader]] += shipped
+        np.add.at(found, self._storage[replicas], member.storage_gb)
+        found[self._leading[configuration.leader]] += member.leader_load
+        found[self._egress[configuration.leader]] += member.written_gb * (len(replicas) - 1)
         new = int(self._is_new(member)[replicas].sum())
         found[self._moves] += new
         found[self._moved] += new * member.storage_gb
@@ -117,30 +112,32 @@ class SharedRows:
         Row = leader. The sum over the replicas of a configuration is the price of its use,
         ``prices @ use(member, configuration)``.
         """
-        each, led, shipped = (price[0] for price in self.prices_of([member], prices))
-        found = each + shipped[:, np.newaxis]
-        np.fill_diagonal(found, each + led)
+        amounts, added = self.amounts([member], prices)
+        stored, led, shipped = amounts[0][:, np.newaxis] * self.unit_prices(prices)
+        found = stored + added + shipped[:, np.newaxis]
+        np.fill_diagonal(found, stored + added + led)
         return np.asarray(found)
 
-    def prices_of(self, members: Sequence[FleetMember], prices: FloatArray) -> list[FloatArray]:
-        """Return prices of a replica, of the lead, and of each replica beside the leader.
+    def unit_prices(self, prices: FloatArray) -> FloatArray:
+        """Return prices of a unit stored, led and shipped at each site, shape (3, sites)."""
+        rows = np.array([self._storage, self._leading, self._egress])
+        return np.asarray(np.append(prices, 0.0)[rows])
 
-        Each has the shape (members, sites).
+    def amounts(
+        self, members: Sequence[FleetMember], prices: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what databases store, lead and ship, and what a replica pays beside them.
+
+        The shapes are (members, 3) and (members, sites).
         """
         padded = np.append(prices, 0.0)
-        own = [(each.storage_gb, each.leader_load, each.written_gb) for each in members]
-        stored, load, written = np.array(own, dtype=np.float64).T[:, :, np.newaxis]
+        amounts = np.array([(m.storage_gb, m.leader_load, m.written_gb) for m in members], float)
         new = np.array([self._is_new(member) for member in members])
-        each = new * padded[self._moves] + new * stored * padded[self._moved]
-        parts = ((stored, self._storage), (load, self._leading), (written, self._egress))
-        stored, led, shipped = (
-            np.zeros(new.shape) if rows is None else amount * padded[rows] for amount, rows in parts
-        )
-        each += stored
-        for row, member in zip(each, members, strict=True):
+        added = new * (padded[self._moves] + amounts[:, :1] * padded[self._moved])
+        for row, member in zip(added, members, strict=True):
             for rows in self._apart.get(member.name, ()):
                 row += padded[rows]
-        return [each, led, shipped]
+        return amounts, added
 
     def fitting_sites(
         self, member: FleetMember, room: FloatArray | None = None
@@ -158,16 +155,13 @@ class SharedRows:
         sites, new = len(self.fleet.sites), self._is_new(member)
         hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)
         left = np.append(self.capacity if room is None else room, np.inf)
-        if self._storage is not None:
-            hold &= left[self._storage] >= member.storage_gb
+        hold &= left[self._storage] >= member.storage_gb
         hold &= ~new | bool(left[self._moves] >= 1 and left[self._moved] >= member.storage_gb)
         for rows in self._apart.get(member.name, ()):
             hold &= left[rows] >= 1
-        if self._leading is not None:
-            lead &= left[self._leading] >= member.leader_load
-        if self._egress is not None:
-            least = member.written_gb * (member.problem.rules.replicas_min - 1)
-            lead &= left[self._egress] >= least
+        lead &= left[self._leading] >= member.leader_load
+        least = member.written_gb * (member.problem.rules.replicas_min - 1)
+        lead &= left[self._egress] >= least
         return hold, lead & hold
 
     def _is_new(self, member: FleetMember) -> BoolArray:

@@ -19,7 +19,7 @@ import pytest
 
 import placement
 from formulations.fleet import FleetSearch, pricing, rounding, solve_fleet, tuning
-from formulations.fleet.column_pool import ColumnPool
+from formulations.fleet.column_pool import ColumnPool, Master
 from formulations.fleet.pricing import BATCH, Checkpoint, ProcessWorkers, fleet_digest
 from formulations.solvers import highs
 from formulations.solvers.highs import Guard
@@ -101,7 +101,7 @@ def test_the_answer_holds_whenever_the_search_is_stopped(
     places: list[tuple[object, str]] = [
         (pricing, "price_members" if most else "price_member"),
         (rounding, "price_members" if most else "price_member"),
-        (ColumnPool, "relax"),
+        (Master, "solve"),
         (ColumnPool, "choose"),
         (ColumnPool, "add"),
     ]
@@ -239,10 +239,10 @@ PHASES = {
     "before the first answer": ("formulations.fleet.pricing", "price_members", 1),
     "in the first pass": ("formulations.fleet.pricing", "price_members", 2),
     "as a file appears": ("pathlib", "Path.replace", 3),
-    "behind the first pass": ("formulations.fleet.column_pool", "ColumnPool.relax", 1),
+    "behind the first pass": ("formulations.fleet.column_pool", "Master.solve", 1),
     "in a later pass": ("formulations.fleet.pricing", "price_members", 6),
-    "in a later master": ("formulations.fleet.column_pool", "ColumnPool.relax", 4),
-    "at the rounding": ("formulations.fleet.column_pool", "ColumnPool.choose", 1),
+    "in a later master": ("formulations.fleet.column_pool", "Master.solve", 4),
+    "at a dive": ("formulations.fleet.rounding", "Rounding.dive", 1),
     "as what is split is placed": ("formulations.fleet.rounding", "Rounding.place_in_order", 1),
     "as the plan is written": ("placement.fleet.fleet_tables", "fleet_document", 1),
 }
@@ -305,7 +305,7 @@ def test_answers_that_are_kept_are_not_looked_for_again(
     search = FleetSearch(gap=0.0, checkpoint=tmp_path / "kept")
     whole = content(solve_fleet(fleet, search))
 
-    def refuse(*_: object, keep: bool) -> None:
+    def refuse(*_: object) -> None:
         raise AssertionError("priced again")
 
     priced = pricing.price_members
