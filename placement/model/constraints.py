@@ -215,7 +215,7 @@ class Diversity(SiteRule):
             domain = numbers[self.domain]
         found = GroupRule(
             level, self.role, array, tuple(numbers), self.cap, self.min_domains, why, domain,
-            self.least or 0,
+            self.least or 0, self,
         )  # fmt: skip
         return (found,)
 
@@ -724,27 +724,22 @@ def _groups(
 ) -> tuple[GroupRule, ...]:
     given = problem.instance
     groups = [
-        replace(group, rule=rule)
+        group if group.rule is rule else replace(group, rule=rule)
         for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
         for group in rule.groups(given, may_vote if rule.role == "voters" else may_hold)
     ]
-    if problem.survive is not None:
-        given.labels(problem.survive, "survive")  # refuses an unknown level by this name
-        needed = max(quorum, voters - quorum + 1)
-        if needed == voters and voters - needed == 0:
+    if (level := problem.survive) is not None:
+        given.labels(level, "survive")  # refuses an unknown level by this name
+        spare = voters - max(quorum, voters - quorum + 1)
+        if spare == 0:
+            words = f"with {voters} voters and quorum {quorum} no voter may be lost, so no "
+            expected = "more voters (3 or more with majorities)"
             raise InputError(
-                f"with {voters} voters and quorum {quorum} no voter may be lost, so no "
-                f"{problem.survive} can be survived",
-                field="survive",
-                value=problem.survive,
-                expected="more voters (3 or more with majorities)",
+                f"{words}{level} can be survived", field="survive", value=level, expected=expected
             )
-        groups += Diversity(problem.survive, "voters", cap=voters - needed).groups(
-            given,
-            may_vote,
-            f"survive the loss of any one {problem.survive} "
-            f"(at most {voters - needed} of {voters} voters in each)",
-        )
+        why = f"survive the loss of any one {level} (at most {spare} of {voters} voters in each)"
+        lost = Diversity(level, "voters", cap=spare).groups(given, may_vote, why)
+        groups += [replace(group, rule=None) for group in lost]
     return tuple(groups)
 
 
