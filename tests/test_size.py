@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 73081,
+    "placement": 73076,
     "formulations": 34345,
     "heuristics": 5791,
     "benchmarks": 12919,
