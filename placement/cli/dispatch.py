@@ -187,15 +187,13 @@ def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
         _add_all(add_parts(verbs, verb), [f"{verb}.{each}" for each in names])
 
 
-def add_parts(verbs: Subparsers, verb: str, *add: Callable[[Subparsers], None]) -> Subparsers:
-    """Add a verb that consists of parts, and the parts; return where more go."""
+def add_parts(verbs: Subparsers, verb: str) -> Subparsers:
+    """Add a verb that consists of parts; return where they go."""
     line = _line(verb)
     meant = f" Without a part: {PARTS[verb][0]}." if verb in PARTS else ""
     words = f"{line[:1].upper()}{line[1:]}.{meant}"
     parser = verbs.add_parser(verb, help=line, description=words)
     parts: Subparsers = parser.add_subparsers(dest="part", metavar="PART", required=True)
-    for each in add:
-        each(parts)
     return parts
 
 
@@ -288,11 +286,6 @@ def forget_stdout() -> None:
 
 
 # Completion of words in a shell, by argcomplete
-
-
-def asked_by_shell() -> bool:
-    """Return whether this process runs to complete a word for a shell."""
-    return "_ARGCOMPLETE" in os.environ
 
 
 def typed_words() -> list[str]:
@@ -420,7 +413,7 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
         help="print the lines that let bash, zsh or fish complete verbs, options and files",
     )  # fmt: skip
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-    if asked_by_shell():
+    if "_ARGCOMPLETE" in os.environ:  # to complete a word for a shell
         words = with_default_part(typed_words())
         if words != typed_words():
             line, point = (os.environ[key] for key in ("COMP_LINE", "COMP_POINT"))

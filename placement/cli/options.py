@@ -21,7 +21,6 @@ from typing import (
     NoReturn,
     Protocol,
     TypeAlias,
-    TypedDict,
     TypeVar,
     runtime_checkable,
 )
@@ -616,20 +615,10 @@ def question_of(args: argparse.Namespace) -> Question:
 # --- method ----------------------------------------------------------------------------------
 
 
-class Limits(TypedDict):
-    """Limits of a method, as keyword arguments of :func:`placement.solve`."""
-
-    time_limit: float | None
-    gap_limit: float
-    seed: int
-    threads: int
-
-
-def limits_from(args: argparse.Namespace) -> Limits:
-    """Read the limits, the seed and the threads of the arguments."""
-    return Limits(
-        time_limit=args.time_limit, gap_limit=args.gap, seed=args.seed, threads=args.threads
-    )
+def limits_from(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the limits, the seed and the threads, as keywords of :func:`placement.solve`."""
+    limits = {"time_limit": args.time_limit, "gap_limit": args.gap}
+    return {**limits, "seed": args.seed, "threads": args.threads}
 
 
 def settings_from(args: argparse.Namespace, form: str = "NAME=VALUE") -> dict[str, object]:

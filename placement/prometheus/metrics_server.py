@@ -261,13 +261,15 @@ class PrometheusRequest:
     window: str = "1d"  #: duration before `at`
     at: str | None = None  #: RFC 3339 or seconds since 1970; None: now
     match: Sequence[str] = ()  #: matchers for every selector, such as `job=etcd`
-    region: str = "region"  #: label that names the region of the scraped server, or of the probe
-    target: str | None = None  #: label of the far end of a probe; None: that of the preset
+    region_label: str = (
+        "region"  #: label that names the region of the scraped server, or of the probe
+    )
+    target_label: str | None = None  #: names the far end of a probe; None: that of the preset
     sites: Mapping[str, str] = field(default_factory=dict)  #: value of a label -> region
     bias: float | None = None  #: known ratio of the metric to the RTT; None: that of the preset
     rtt_query: str | None = None  #: expression for RTTs in seconds, in the place of the preset's
     #: operation -> expression for operations in the window
-    ops_queries: Mapping[str, str] = field(default_factory=dict)
+    ops_query: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, expression: str) -> str:
         """Return an expression with matchers, window and region label, which are checked."""
@@ -275,7 +277,7 @@ class PrometheusRequest:
         return expression.format(
             match=match + ", " if match else "",
             window=window_of(self.window, "--window"),
-            region=label_name(self.region, "--region-label"),
+            region=label_name(self.region_label, "--region-label"),
         )
 
     def site(self, sample: Sample, label: str, server: str) -> str:
@@ -323,14 +325,16 @@ def _reading(
     samples: Sequence[Sample],
     request: PrometheusRequest,
 ) -> RttReading:
-    target = metric.target if request.target is None or metric.identity else request.target
+    target = (
+        metric.target if request.target_label is None or metric.identity else request.target_label
+    )
     identity = _identity(server, metric, request)
     bias = metric.bias if request.bias is None else request.bias
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     named: dict[tuple[str, str], list[float]] = {}
     unknown: list[str] = []
     for sample in samples:
-        start = request.site(sample, request.region, server.name)
+        start = request.site(sample, request.region_label, server.name)
         peer = sample.labels.get(target, "")
         if metric.identity and peer not in identity and peer not in request.sites:
             unknown.append(peer)
@@ -376,7 +380,7 @@ def _identity(
     found: dict[str, str] = {}
     for sample in server.query(request.fill(metric.identity), request.at):
         peer = sample.labels.get(metric.identity_label, "")
-        region = request.site(sample, request.region, server.name)
+        region = request.site(sample, request.region_label, server.name)
         if found.setdefault(peer, region) != region:
             given, expected = f"{peer}: {found[peer]}, {region}", "one region per peer"
             expected += "; --match chooses one cluster"
@@ -393,7 +397,7 @@ def _gaps(server: PrometheusServer, series: str, request: PrometheusRequest) -> 
     counts = server.query(f"count_over_time({selector}[{request.window}])", request.at)
     most = max((sample.value for sample in counts), default=0.0)
     thin = {
-        f"{sample.labels.get(request.region, '?')} ({sample.value / most:.0%} of the samples)"
+        f"{sample.labels.get(request.region_label, '?')} ({sample.value / most:.0%} of the samples)"
         for sample in counts
         if sample.value < _COVERED * most
     }
@@ -412,7 +416,7 @@ def read_operations(
     Refused are a preset without operations, and expressions without samples; and what
     :meth:`PrometheusServer.query` refuses.
     """
-    queries = {name: [query] for name, query in request.ops_queries.items()} or {
+    queries = {name: [query] for name, query in request.ops_query.items()} or {
         name: [request.fill(part) for part in parts] for name, parts in preset.operations.items()
     }
     words = f"no operations are known for {preset.title}"
@@ -426,7 +430,7 @@ def read_operations(
         if not samples:
             silent.append(operation)
         for sample in samples:
-            sums[request.site(sample, request.region, server.name), operation] += sample.value
+            sums[request.site(sample, request.region_label, server.name), operation] += sample.value
     if not sums or not any(sums.values()):
         words = f"no operations of {preset.title} in the window"
         expected = "samples of counters; or --ops-query, --counts FILE, --mix NAME"
@@ -434,7 +438,7 @@ def read_operations(
     clients = tuple(dict.fromkeys(client for client, _ in sums))
     operations = tuple(name for name in queries if name not in silent)
     values = np.array([[sums.get((c, o), 0.0) for o in operations] for c in clients])
-    notes = [f"operations of the window {request.window} by the label {request.region}"]
+    notes = [f"operations of the window {request.window} by the label {request.region_label}"]
     if silent:
         notes.append("no samples of " + ", ".join(silent))
     counts = values[np.newaxis, np.newaxis]

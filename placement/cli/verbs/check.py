@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
-    add_parts(verbs, "check", _add_plan, _add_configuration)
-
-
-def _add_plan(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "plan", _run_plan)
+    parts = add_parts(verbs, "check")
+    parser = add_verb(parts, "plan", _run_plan)
     parser.add_argument(
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
     )
@@ -44,6 +41,18 @@ def _add_plan(verbs: Subparsers) -> None:
         PROGRESS,
     )  # fmt: skip
     parser.add_output(tables=False)
+    parser = add_verb(parts, "configuration", _run_configuration)
+    parser.ask("instance")
+    text = {"leader": "the leader", "voters": "all voters", "replicas": "all replicas"}
+    parser.ask("question", required=("replicas", "voters", "leader"), title="configuration",
+               helps=text)  # fmt: skip
+    parser.ask(
+        "constraints", required=("leader",), title="constraints to check",
+        helps={"leader": "the leader of the configuration"},
+    )  # fmt: skip
+    parser.ask("prices", "today", "measures", "tail")
+    parser.add_output("write the plan as JSON")
+    parser.add("output", EMBED)
 
 
 def _run_plan(args: argparse.Namespace) -> int:
@@ -262,21 +271,6 @@ def _not_proved(held: str, flaw: str) -> _Checked:
     """Return the result without a certificate: only the plan itself was recomputed."""
     document = {"proved": False, "flaw": flaw, "evaluated": held}
     return _Checked(document, f"checked: {held}\nnot proved: {flaw}", holds=False)
-
-
-def _add_configuration(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "configuration", _run_configuration)
-    parser.ask("instance")
-    text = {"leader": "the leader", "voters": "all voters", "replicas": "all replicas"}
-    parser.ask("question", required=("replicas", "voters", "leader"), title="configuration",
-               helps=text)  # fmt: skip
-    parser.ask(
-        "constraints", required=("leader",), title="constraints to check",
-        helps={"leader": "the leader of the configuration"},
-    )  # fmt: skip
-    parser.ask("prices", "today", "measures", "tail")
-    parser.add_output("write the plan as JSON")
-    parser.add("output", EMBED)
 
 
 def _run_configuration(args: argparse.Namespace) -> int:

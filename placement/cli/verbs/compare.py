@@ -40,7 +40,34 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
-    add_parts(verbs, "compare", _add_methods, _add_protocols, _add_sizes, _add_fronts)
+    parts = add_parts(verbs, "compare")
+    parser = add_verb(parts, "methods", _run_methods)
+    parser.add("methods",
+        Switch("--methods", "NAMES", "methods, separated by commas (default: all; placement show "
+            "methods lists them)", types.names, several=True),
+    )  # fmt: skip
+    own = {"set": "METHOD.NAME=VALUE: setting of one method, or a key"}
+    _add_question(parser, "method", leave=("method",), title="limits", helps=own)
+    parser.set_defaults(time_limit=TIME_LIMIT)
+    parser = add_verb(parts, "protocols", _run_protocols)
+    parser.add("protocols",
+        Switch("--protocols", "NAMES", "protocols, for example raft,leases,epaxos:multi=2 "
+            "(placement show protocols)", types.names, several=True, required=True),
+        Switch("--same-sites", "", "all protocols on the best sites of the first one"),
+    )  # fmt: skip
+    _add_question(parser, "protocol", leave=("set",))
+    parser.set_defaults(time_limit=TIME_LIMIT)
+    parser = add_verb(parts, "sizes", _run_sizes)
+    _add_question(parser)
+    parser.set_defaults(of=None)
+    parser = add_verb(parts, "fronts", _run_fronts)
+    _add_question(parser)
+    parser.add("frontier",
+        Switch("--points", "N", "largest number of solves of the frontier per number of voters "
+            "(default: all)", types.whole(1)),
+        Switch("--of", "MEASURE", "two measures in place of the mean latency and the cost, such as "
+            "cost 'p99(writes)'", nargs=2),
+    )  # fmt: skip
 
 
 _COMPLETE = "Every point is proven, and none is missing."
@@ -63,17 +90,6 @@ def _add_question(
     parser.ask("method", leave=leave, title=title, helps={**limit, **(helps or {})})
     parser.add(title, PROGRESS)
     add_table_output(parser)
-
-
-def _add_methods(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "methods", _run_methods)
-    parser.add("methods",
-        Switch("--methods", "NAMES", "methods, separated by commas (default: all; placement show "
-            "methods lists them)", types.names, several=True),
-    )  # fmt: skip
-    own = {"set": "METHOD.NAME=VALUE: setting of one method, or a key"}
-    _add_question(parser, "method", leave=("method",), title="limits", helps=own)
-    parser.set_defaults(time_limit=TIME_LIMIT)
 
 
 def _run_methods(args: argparse.Namespace) -> int:
@@ -151,17 +167,6 @@ def _reasons(table: pd.DataFrame, name: Callable[[Row], object]) -> list[str]:
     return [f"  {name(row)}: {row['reason']}" for row in found]
 
 
-def _add_protocols(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "protocols", _run_protocols)
-    parser.add("protocols",
-        Switch("--protocols", "NAMES", "protocols, for example raft,leases,epaxos:multi=2 "
-            "(placement show protocols)", types.names, several=True, required=True),
-        Switch("--same-sites", "", "all protocols on the best sites of the first one"),
-    )  # fmt: skip
-    _add_question(parser, "protocol", leave=("set",))
-    parser.set_defaults(time_limit=TIME_LIMIT)
-
-
 def _run_protocols(args: argparse.Namespace) -> int:
     """Solve one question under several commit protocols.
 
@@ -222,12 +227,6 @@ def _protocols_text(table: pd.DataFrame) -> str:
     return page_of(table, columns, *said, *why, head=str(table.attrs["problem"]))
 
 
-def _add_sizes(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "sizes", _run_sizes)
-    _add_question(parser)
-    parser.set_defaults(of=None)
-
-
 def _run_sizes(args: argparse.Namespace) -> int:
     """Solve for many numbers of replicas and voters, and show the gain of one more replica.
 
@@ -276,17 +275,6 @@ def _sweep_text(table: pd.DataFrame) -> str:
     why = _reasons(table, lambda row: f"{row['replicas']}/{cell(row['voters'])}")
     aim = [f"minimised: {objective}"] if objective else []
     return page_of(table, columns, *aim, said, *why)
-
-
-def _add_fronts(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "fronts", _run_fronts)
-    _add_question(parser)
-    parser.add("frontier",
-        Switch("--points", "N", "largest number of solves of the frontier per number of voters "
-            "(default: all)", types.whole(1)),
-        Switch("--of", "MEASURE", "two measures in place of the mean latency and the cost, such as "
-            "cost 'p99(writes)'", nargs=2),
-    )  # fmt: skip
 
 
 def _run_fronts(args: argparse.Namespace) -> int:

@@ -30,17 +30,9 @@ WORD = "prometheus"
 """First argument for a server in the place of files."""
 
 _PRESETS = ("etcd", "cockroachdb", "tidb", "cassandra", "blackbox", "custom")
-_OF_SERVER = {
-    "window": "window",
-    "at": "at",
-    "match": "match",
-    "region_label": "region",
-    "target_label": "target",
-    "bias": "bias",
-    "rtt_query": "rtt_query",
-    "ops_query": "ops_queries",
-}
-"""Option of a server -> field of the request."""
+_LABELS = ("region_label", "target_label")
+_OF_SERVER = ("window", "at", "match", *_LABELS, "bias", "rtt_query", "ops_query")
+"""Options of a server, which are fields of the request."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -238,13 +230,12 @@ def _served(
     require(len(args.rtt) == 2, WORD, "one URL is required", args.rtt[1:], expected)
     known = " or ".join(_PRESETS)
     require(args.preset is not None, "--preset", "whose metrics", expected=known)
-    told = {field: vars(args)[option] for option, field in _OF_SERVER.items()}
-    given = {field: value for field, value in told.items() if value is not None}
-    if "target" in given:
-        prometheus.label_name(given["target"], "--target-label")
-    if "ops_queries" in given:
+    given = {name: vars(args)[name] for name in _OF_SERVER if vars(args)[name] is not None}
+    if "target_label" in given:
+        prometheus.label_name(given["target_label"], "--target-label")
+    if "ops_query" in given:
         queries = types.read_named_texts(args.ops_query, "--ops-query", "OPERATION=PROMQL")
-        given["ops_queries"] = queries
+        given["ops_query"] = queries
     request = prometheus.PrometheusRequest(**given, sites=names)
     server, preset = prometheus.PrometheusServer(args.rtt[1]), prometheus.PRESETS[args.preset]
     reading, counts = prometheus.read_rtts(server, preset, request), None

@@ -309,18 +309,14 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
     from placement.quorumstore import Goal, LossScope, Redirect, StoreRules, Target
 
-    target = Target(args.target or "threshold")
-    read_weight = write_weight = 1.0
-    if args.weighted is not None:
-        words = "two goals were given"
-        require(args.target is None, "--weighted", words, args.weighted, "no --target")
-        target = Target.WEIGHTED
-        read_weight, write_weight = args.weighted
-    normal_weight, worst_weight = 0.0, 1.0
-    if args.mix is not None:
-        words = "--mix needs losses, and --normal has none"
-        require(not args.normal, "--mix", words, args.mix, "--worst, or no --mix")
-        normal_weight, worst_weight = args.mix
+    weighted, mix = args.weighted, args.mix
+    twice, words = weighted is not None and args.target is not None, "two goals were given"
+    require(not twice, "--weighted", words, weighted, "no --target")
+    bare, words = mix is not None and args.normal, "--mix needs losses, and --normal has none"
+    require(not bare, "--mix", words, mix, "--worst, or no --mix")
+    target = Target(args.target or "threshold") if weighted is None else Target.WEIGHTED
+    read_weight, write_weight = weighted or (1.0, 1.0)
+    normal_weight, worst_weight = mix or (0.0, 1.0)
     return QuorumProblem(
         rtt,
         demand["reads"],

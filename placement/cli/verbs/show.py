@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
-    parts = add_parts(verbs, "show", _add_instance)
+    parts = add_parts(verbs, "show")
+    parser = add_verb(parts, "instance", _run_instance)
+    parser.ask("instance", "prices")
+    clients = Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20)
+    parser.add("", clients, WORK_LIMIT)
+    parser.add_output()
     for part, (shows, name) in _LISTS.items():
         parser = add_verb(parts, part, shows)
         if name:
@@ -37,14 +42,6 @@ def add_parser(verbs: Subparsers) -> None:
             said = f"number of voters for the numbers of answers (default {_VOTERS})"
             parser.add("", Switch("--voters", "N", said, types.whole(1), _VOTERS))
         parser.add_output()
-
-
-def _add_instance(verbs: Subparsers) -> None:
-    parser = add_verb(verbs, "instance", _run_instance)
-    parser.ask("instance", "prices")
-    clients = Switch("--clients", "N", "most clients to list (default 20)", types.whole(), 20)
-    parser.add("", clients, WORK_LIMIT)
-    parser.add_output()
 
 
 def _run_instance(args: argparse.Namespace) -> int:

@@ -64,7 +64,19 @@ def add_parser(verbs: Subparsers) -> None:
     diff.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
     diff.add_argument("after", metavar="AFTER", help="a deployment or a plan")
     diff.add_output()
-    _add_export(parts)
+    export = add_verb(parts, "export", _export)
+    export.add("",
+        Switch("system", "SYSTEM", "system (--list shows the names)", nargs="?"),
+        Switch("plan", "PLAN", "a plan file, or a file that db read wrote", nargs="?"),
+        Switch("--list", "", "show what each system can express, and how the output was "
+            "validated"),
+        Switch("--from", "FILE", "the deployment or plan that runs now: the text then has the "
+            "steps from it"),
+        Switch("--instance", "INSTANCE", "for a deployment: the instance of its sites (a plan "
+            "contains its instance)"),
+    )  # fmt: skip
+    _add_names(export)
+    export.add_output("write the text to a file", tables=False)
 
 
 # --- read and lint ---------------------------------------------------------------------------
@@ -342,23 +354,6 @@ def _add_names(parser: Parser) -> None:
         Switch("--set", "NAME=VALUE", "a setting of the system (placement db export --list)",
             several=True, default=()),
     )  # fmt: skip
-
-
-def _add_export(verbs: Subparsers) -> None:
-    """Add the verb."""
-    parser = add_verb(verbs, "export", _export)
-    parser.add("",
-        Switch("system", "SYSTEM", "system (--list shows the names)", nargs="?"),
-        Switch("plan", "PLAN", "a plan file, or a file that db read wrote", nargs="?"),
-        Switch("--list", "", "show what each system can express, and how the output was "
-            "validated"),
-        Switch("--from", "FILE", "the deployment or plan that runs now: the text then has the "
-            "steps from it"),
-        Switch("--instance", "INSTANCE", "for a deployment: the instance of its sites (a plan "
-            "contains its instance)"),
-    )  # fmt: skip
-    _add_names(parser)
-    parser.add_output("write the text to a file", tables=False)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -250,11 +250,13 @@ _KINDS = (
 )
 
 
-def check_input(path: str | os.PathLike[str]) -> None:
-    """Check that a path is one of a regular file that is not too large, without opening it."""
-    source = os.fspath(path)
+@contextlib.contextmanager
+def _refusing(source: str) -> Iterator[None]:
+    """Turn the errors of the system about a file that is read into InputErrors."""
     try:
-        found = os.stat(source)
+        yield
+    except InputError:
+        raise
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("no such file", source=source) from None
     except OSError as error:
@@ -262,14 +264,20 @@ def check_input(path: str | os.PathLike[str]) -> None:
     except ValueError as error:
         words = f"not a file path ({error})"
         raise InputError(words, value=source, expected="a file name") from None
-    _check(found, source)
+
+
+def check_input(path: str | os.PathLike[str]) -> None:
+    """Check that a path is one of a regular file that is not too large, without opening it."""
+    source = os.fspath(path)
+    with _refusing(source):
+        _check(os.stat(source), source)
 
 
 def read_input(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a regular file; errors as of :func:`check_input`."""
     source = os.fspath(path)
     check_input(path)
-    try:
+    with _refusing(source):
         # Another kind of file may have taken the place of the one that was checked: without
         # O_NONBLOCK the opening of a pipe would wait for a writer.
         kind = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -277,10 +285,6 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), source)
             content = file.read()
-    except FileNotFoundError:
-        raise InputError("no such file", source=source) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", source=source) from None
     if len(content) > LARGEST_FILE:
         raise _too_large(source, len(content))
     return content
