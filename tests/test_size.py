@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 73076,
+    "placement": 73027,
     "formulations": 34345,
     "heuristics": 5791,
     "benchmarks": 12919,
@@ -47,9 +47,9 @@ ROOMS = {
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2033,
-    "placement/cli": 5099,
+    "placement/cli": 5047,
     "placement/contingency": 238,
-    "placement/databases": 6775,
+    "placement/databases": 6771,
     "placement/datasets": 842,
     "placement/evaluation": 4404,
     "placement/explore": 2529,
