@@ -12,6 +12,7 @@ its bound claims. Exponential at worst; tens of sites in seconds to minutes.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
@@ -21,16 +22,11 @@ from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.find_start import Start, find_start
 from formulations.milp.program_data import program_data
 from formulations.milp.recipes import Recipe
-from placement.errors import LimitError, UnsupportedError
 from placement.methods.options import Options, Setting
-from placement.methods.registry import Method, available, load_method
-from placement.methods.registry import run as run_method
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.status import Status, Termination
-
-REFEREES = ("cp-sat", "exhaustive")
-"""Methods that may confirm an infeasibility that the complete search could not decide."""
+from placement.support.status import Termination
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -57,7 +53,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When HiGHS fails, or claims what the evaluator refutes.
     """
-    if not _together(problem, options):
+    if not _together(options):
         return solve_measures(problem, options)
     began = time.perf_counter()
     deadline = math.inf if options.time_limit is None else began + options.time_limit
@@ -92,13 +88,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     return _plan(search, bound=search.bound, termination=search.termination)
 
 
-def _together(problem: Problem, options: Options) -> bool:
-    """Return whether one program holds all leaders; "auto": where a setting asks for it.
-
-    The programs of single leaders do not know prices of near reads beside RTTs that vary.
-    """
-    if "near reads" in problem.cost_parts and problem.instance.varying_rtt:
-        return True
+def _together(options: Options) -> bool:
+    """Return whether one program holds all leaders; "auto": where a setting asks for it."""
     if options.settings["leaders"] != "auto":
         return options.settings["leaders"] == "together"
     return any(options.settings[k] != METHOD.settings[k].default for k in _OF_ONE_PROGRAM)
@@ -112,34 +103,24 @@ def _no_plan(search: CuttingRounds, start: Start) -> Plan:
 
     A mixed-integer solver's word alone is not enough: HiGHS has called feasible programs
     infeasible. The second witness is the complete search of placement.feasibility.feasible_plans,
-    or, where that gives up, another exact method.
+    or, where that gives up, the search leader by leader.
     """
     if start.impossible:
         witness = "a complete search found no configuration that obeys all rules"
         if search.infeasible:
             witness += ", and HiGHS, with and without presolve, found none either"
         return _plan(search, bound=math.inf, reasons=(witness,))
-    for name in REFEREES:
-        confirmed = _ask(name, search)
-        if confirmed is None:
-            continue
-        if confirmed.configuration is not None:
-            search.notes.append(
-                f"HiGHS called the problem infeasible, with presolve and without; this is the plan "
-                f"of method {name!r}"
-            )
-            search.offer(confirmed.configuration)
-            return _plan(search, bound=confirmed.bound, termination=confirmed.termination)
-        if confirmed.status is Status.INFEASIBLE:
-            witness = (
-                f"HiGHS, with and without presolve, and method {name!r} found no configuration"
-            )
-            return _plan(search, bound=math.inf, reasons=(f"{witness} that obeys all rules",))
-    search.notes.append(
-        "HiGHS found no feasible configuration, with and without presolve, but nothing else could "
-        "confirm that there is none"
+    word = "HiGHS called the program of all leaders infeasible, with presolve and without"
+    left = search.deadline - time.perf_counter() if math.isfinite(search.deadline) else None
+    quick = dataclasses.replace(
+        search.options,
+        time_limit=None if left is None else max(0.0, left),
+        settings={**search.options.settings, "start": "none"},
     )
-    return _plan(search, bound=-math.inf, termination=Termination.WORK_LIMIT)
+    second = solve_measures(search.problem, quick)
+    return dataclasses.replace(
+        second, notes=(*search.notes, f"{word}; this was found leader by leader", *second.notes)
+    )
 
 
 def _plan(
@@ -159,23 +140,6 @@ def _plan(
         notes=search.notes,
         stats=search.stats,
     )
-
-
-def _ask(name: str, search: CuttingRounds) -> Plan | None:
-    """Ask another exact method; None when there is none, or it cannot take the problem."""
-    if name not in available():
-        return None
-    left = None
-    if math.isfinite(search.deadline):
-        left = max(0.0, search.deadline - time.perf_counter())
-    try:
-        return run_method(
-            load_method(name),
-            search.problem,
-            Options(time_limit=left, progress=lambda _: search.report()),
-        )
-    except (UnsupportedError, LimitError):
-        return None
 
 
 METHOD = Method(

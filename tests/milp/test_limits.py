@@ -445,28 +445,27 @@ def test_infeasible_by_one_solver_is_not_believed(monkeypatch):
     """Without a second witness nothing is claimed."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
-    monkeypatch.setattr("formulations.milp.method.available", lambda: ())
-    plan = solve(conflict(), "milp", settings=TOGETHER)
-    assert plan.status is Status.UNKNOWN
-    assert any("nothing else could confirm" in note for note in plan.notes)
+    monkeypatch.setattr(LeaderSearch, "_close", lambda *_: None)
+    monkeypatch.setattr(search_module, "run_highs", infeasible)
+    plan = solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
+    assert plan.status is not Status.INFEASIBLE
+    assert any("HiGHS called" in note for note in plan.notes)
 
 
-def test_infeasible_is_confirmed_by_another_method(monkeypatch):
-    """Where the complete search gives up, another exact method is asked."""
+def test_infeasible_is_confirmed_leader_by_leader(monkeypatch):
+    """Where the complete search gives up, the programs of single leaders are asked."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
-    monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
     plan = solve(conflict(), "milp", settings=TOGETHER)
     assert plan.status is Status.INFEASIBLE
-    assert any("'exhaustive'" in reason for reason in plan.reasons)
+    assert any("leader by leader" in note for note in plan.notes)
 
 
-def test_a_referee_that_finds_a_plan_wins(monkeypatch):
-    """HiGHS calls a feasible problem infeasible, twice: the other method's plan is returned."""
+def test_a_plan_found_leader_by_leader_wins(monkeypatch):
+    """HiGHS calls a feasible problem infeasible, twice: the other search's plan is returned."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
     monkeypatch.setattr(search_module, "run_highs", infeasible)
-    monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
     problem = Problem(sphere(6), replicas=3, voters=3)
     plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
