@@ -295,7 +295,7 @@ class CuttingRounds:
     def _run(
         self, milp: PlacementProgram, program: LinearProgram, *, presolve: bool = True
     ) -> HighsResult:
-        start = None if self.best is None else milp.values(program, self.best)
+        start = None if self.best is None else milp.start(program, self.best)
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from formulations.milp.program_data import ProgramData
 from formulations.milp.program_rows import (
     Affine,
@@ -20,12 +22,11 @@ from formulations.milp.program_rows import (
     add_nearest,
     add_quorum,
     add_roles,
-    assign,
     declare,
     objective,
 )
 from formulations.milp.recipes import Nearest, Rows
-from formulations.solvers.linear_program import LinearProgram, compile_program, values_of
+from formulations.solvers.linear_program import LinearProgram, compile_program
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 
@@ -73,10 +74,20 @@ class PlacementProgram:
         """Return the arrays of the model as it is now; `step` is called now and then."""
         return compile_program(self.model, step)
 
-    def values(self, program: LinearProgram, configuration: Configuration) -> FloatArray:
-        """Return the columns' values at a configuration."""
-        assign(self.variables, configuration)
-        return values_of(program)
+    def start(self, program: LinearProgram, configuration: Configuration) -> FloatArray:
+        """Return the columns' values at a configuration: those of the roles, NaN for the others."""
+        leader, voters, replicas = (
+            configuration.leader,
+            configuration.voters,
+            configuration.replicas,
+        )
+        each = self.variables
+        value = {
+            id(var): float(site in chosen)
+            for container, chosen in ((each.x, replicas), (each.v, voters), (each.y, (leader,)))
+            for site, var in container.items()
+        }
+        return np.array([value.get(id(var), np.nan) for var in program.columns])
 
     def configuration(self, program: LinearProgram, x: FloatArray) -> Configuration:
         """Read the configuration off a solution: binaries rounded, the leader by its largest y."""

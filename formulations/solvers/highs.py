@@ -130,7 +130,7 @@ def run_highs(
     threads, seed
         Given to HiGHS.
     start
-        Feasible values of all columns to start from.
+        Values of columns to start from; NaN: HiGHS completes them.
     presolve
         Whether HiGHS may presolve.
     relaxed
@@ -150,7 +150,8 @@ def run_highs(
     if guard.own_gap > 0:
         solver.setOptionValue("mip_rel_gap", guard.own_gap)
     if start is not None and not relaxed:
-        _offer(solver, start)
+        known = np.nonzero(~np.isnan(start))[0]
+        solver.setSolution(len(known), known.astype(np.int32), start[known])
     shared = _Shared()
     _listen(solver, shared)
     stop = _run(solver, shared, guard)
@@ -366,14 +367,6 @@ def solve_linear(program: LinearProgram) -> tuple[float, FloatArray]:
     if verdict is not Verdict.OPTIMAL or duals is None:
         raise SolverError(f"HiGHS ended a linear program with {verdict.value!r}")
     return relaxation.objective, duals
-
-
-def _offer(solver: Any, start: FloatArray) -> None:
-    import highspy
-
-    solution = highspy.HighsSolution()
-    solution.col_value = start.tolist()
-    solver.setSolution(solution)
 
 
 def _listen(solver: Any, shared: _Shared) -> None:

@@ -113,11 +113,6 @@ def compile_program(model: Any, step: Callable[[], None] | None = None) -> Linea
     )
 
 
-def values_of(program: LinearProgram) -> FloatArray:
-    """Return the values that the Pyomo variables hold, in column order."""
-    return np.array([var.value for var in program.columns], dtype=np.float64)
-
-
 # Sparse programs put together from blocks of columns and rows
 
 

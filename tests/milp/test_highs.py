@@ -25,6 +25,7 @@ from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
 from tests.effort import examples
+from tests.milp.assigned import values_at
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -44,7 +45,7 @@ def hard():
     milp = build(program_data(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
     program = milp.program()
     start = solve(problem, "best-of").configuration
-    return problem, milp, program, milp.values(program, start)
+    return problem, milp, program, values_at(milp, program, start)
 
 
 def test_optimum(small):
@@ -391,8 +392,10 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
         calls.append(outcome)
         if len(calls) > 1:
             return outcome
-        value = program.objective(start)
-        return dataclasses.replace(outcome, values=start, objective=value, bound=value)
+        bounds = np.where(np.isnan(start), [program.lower, program.upper], start)
+        there = real(dataclasses.replace(program, lower=bounds[0], upper=bounds[1]), guard)
+        value = there.objective
+        return dataclasses.replace(outcome, values=there.values, objective=value, bound=value)
 
     monkeypatch.setattr(search_module, "run_highs", lazy)
     wrong = solve(problem, "milp", settings={**TOGETHER, "start": "none"})
@@ -407,7 +410,7 @@ def test_limits_of_the_proof():
     """Out of time or interrupted: the least bound of the nodes left."""
     problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
     program, milp = program_of(problem, Recipe.CHAIN)
-    value = program.objective(milp.values(program, solve(problem, "exact").configuration))
+    value = program.objective(values_at(milp, program, solve(problem, "exact").configuration))
     late = prove_by_branching(program, value, lambda values: True, deadline=0.0)
     assert late.nodes == 0
     assert late.open == 1

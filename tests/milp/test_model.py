@@ -29,6 +29,7 @@ from placement.feasibility.feasible_plans import find_feasible, reasons_infeasib
 from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.effort import examples
+from tests.milp.assigned import values_at
 from tests.milp.worlds import hopeless, sphere, with_prices
 from tests.strategies import problems
 
@@ -61,7 +62,7 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
             and allowed.may_vote[list(configuration.voters)].all()
             and configuration.leader in milp.variables.y
         )
-        x = milp.values(program, configuration)
+        x = values_at(milp, program, configuration)
         if broken:
             # a configuration with sites that have no variable loses them on the way
             assert not expressible or program.violation(x) > 1e-9
@@ -87,7 +88,7 @@ def test_fewer_voters_than_votes_break_a_row(recipe):
     problem = Problem(random_instance(3, sites=4), replicas=(2, 3), voters=2)
     milp = build(program_data(problem), recipe.rows)
     program = milp.program()
-    assert program.violation(milp.values(program, Configuration.of(0, (0,), (0,)))) > 1e-9
+    assert program.violation(values_at(milp, program, Configuration.of(0, (0,), (0,)))) > 1e-9
 
 
 @settings(max_examples=examples(60))
@@ -102,7 +103,7 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
     for configuration in configurations(problem):
         if violations(problem, configuration) or objective_value(problem, configuration) > cutoff:
             continue
-        x = milp.values(program, configuration)
+        x = values_at(milp, program, configuration)
         assert program.violation(x) < 1e-9
         assert math.isclose(
             program.objective(x),
@@ -148,7 +149,7 @@ def test_a_farther_server_breaks_a_row(rule):
     assert 0 in terms.clients[0].guarded
     milp = build(terms, recipe.rows)
     program = milp.program()
-    x = milp.values(program, Configuration.of(2, [2], [0, 1, 2]))
+    x = values_at(milp, program, Configuration.of(2, [2], [0, 1, 2]))
     assert program.violation(x) < 1e-12
     place = {var.name: j for j, var in enumerate(program.columns)}
     moved = x.copy()
@@ -203,7 +204,7 @@ def test_forbidding_cuts_off_supersets_only():
 
     def allowed(leader, replicas):
         chosen = Configuration.of(leader, [leader], replicas)
-        return program.violation(milp.values(program, chosen)) < 1e-9
+        return program.violation(values_at(milp, program, chosen)) < 1e-9
 
     assert not allowed(0, [0, 1])
     assert not allowed(0, [0, 1, 4])
