@@ -117,7 +117,6 @@ def run_highs(
     seed: int = 0,
     start: FloatArray | None = None,
     presolve: bool = True,
-    relaxed: bool = False,
 ) -> HighsResult:
     """Minimise a program.
 
@@ -133,8 +132,6 @@ def run_highs(
         Values of columns to start from; NaN: HiGHS completes them.
     presolve
         Whether HiGHS may presolve.
-    relaxed
-        Whether to drop integrality: the LP relaxation.
 
     Raises
     ------
@@ -142,14 +139,14 @@ def run_highs(
         When HiGHS fails, or stops for a reason that it was not given.
     """
     began = time.perf_counter()
-    solver = _load(program, threads, seed, presolve, relaxed)
+    solver = _load(program, threads, seed, presolve)
     if math.isfinite(guard.deadline):
         solver.setOptionValue("time_limit", max(0.0, guard.deadline - began))
     if guard.most_nodes is not None:
         solver.setOptionValue("mip_max_nodes", guard.most_nodes)
     if guard.own_gap > 0:
         solver.setOptionValue("mip_rel_gap", guard.own_gap)
-    if start is not None and not relaxed:
+    if start is not None:
         known = np.nonzero(~np.isnan(start))[0]
         solver.setSolution(len(known), known.astype(np.int32), start[known])
     shared = _Shared()
@@ -173,7 +170,7 @@ def run_highs(
     if guard.most_nodes is not None:
         own["kSolutionLimit"] = StopReason.NODES
     stop = stop or own.get(solver.getModelStatus().name)
-    return _read(solver, program, shared, stop, seconds, relaxed)
+    return _read(solver, program, shared, stop, seconds)
 
 
 def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
@@ -214,7 +211,9 @@ def silent_highs() -> Any:
     return Silent()
 
 
-def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
+def _load(
+    program: LinearProgram, threads: int, seed: int, presolve: bool, relaxed: bool = False
+) -> Any:
     """Return a HiGHS instance that holds the program, with its options set."""
     import highspy
 
@@ -431,7 +430,6 @@ def _read(
     shared: _Shared,
     stop: StopReason | None,
     seconds: float,
-    relaxed: bool,
 ) -> HighsResult:
     """Turn HiGHS's status into an outcome; an unexpected status is an error."""
     verdict, info = highs_verdict(solver), solver.getInfo()
@@ -447,12 +445,12 @@ def _read(
         if values is None or reached <= value:
             values, value = found, reached
     if verdict is Verdict.OPTIMAL:
-        bound = value if relaxed else float(info.mip_dual_bound)
+        bound = float(info.mip_dual_bound)
         return HighsResult(verdict, None, values, value, bound, nodes, iterations, seconds)
     if stop is None:
         status = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS stopped with the status {status!r}, for which it had no reason")
-    bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
+    bound = max(shared.bound, float(info.mip_dual_bound))
     return HighsResult(
         Verdict.STOPPED,
         stop,
