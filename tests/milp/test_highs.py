@@ -25,8 +25,7 @@ from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
 from tests.effort import examples
-from tests.milp.assigned import values_at
-from tests.milp.worlds import sphere
+from tests.milp.worlds import sphere, values_at
 from tests.strategies import problems
 
 

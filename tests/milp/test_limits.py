@@ -441,17 +441,6 @@ def test_infeasible_by_two_searches():
     assert any("HiGHS" in reason and "complete search" in reason for reason in plan.reasons)
 
 
-def test_infeasible_by_one_solver_is_not_believed(monkeypatch):
-    """Without a second witness nothing is claimed."""
-    monkeypatch.setattr(start_module, "HEURISTICS", ())
-    monkeypatch.setattr(start_module, "find_feasible", hopeless)
-    monkeypatch.setattr(LeaderSearch, "_close", lambda *_: None)
-    monkeypatch.setattr(search_module, "run_highs", infeasible)
-    plan = solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
-    assert plan.status is not Status.INFEASIBLE
-    assert any("HiGHS called" in note for note in plan.notes)
-
-
 def test_infeasible_is_confirmed_leader_by_leader(monkeypatch):
     """Where the complete search gives up, the programs of single leaders are asked."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())

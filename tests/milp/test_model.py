@@ -29,8 +29,7 @@ from placement.feasibility.feasible_plans import find_feasible, reasons_infeasib
 from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.effort import examples
-from tests.milp.assigned import values_at
-from tests.milp.worlds import hopeless, sphere, with_prices
+from tests.milp.worlds import hopeless, sphere, values_at, with_prices
 from tests.strategies import problems
 
 RECIPES = st.sampled_from(list(Recipe))
@@ -70,12 +69,8 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
         if not expressible:  # the leader is not one of the voters that are given by name
             assert not set(milp.variables.y) & set(configuration.voters) - {configuration.leader}
         assert program.violation(x) < 1e-9
-        assert math.isclose(
-            program.objective(x),
-            objective_value(problem, configuration),
-            rel_tol=1e-12,
-            abs_tol=1e-9,
-        )
+        value = objective_value(problem, configuration)
+        assert program.objective(x) == pytest.approx(value, rel=1e-12, abs=1e-9)
         back = milp.configuration(program, x)
         assert back.leader == configuration.leader
         assert back.replicas == configuration.replicas
@@ -105,12 +100,8 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
             continue
         x = values_at(milp, program, configuration)
         assert program.violation(x) < 1e-9
-        assert math.isclose(
-            program.objective(x),
-            objective_value(problem, configuration),
-            rel_tol=1e-12,
-            abs_tol=1e-9,
-        )
+        value = objective_value(problem, configuration)
+        assert program.objective(x) == pytest.approx(value, rel=1e-12, abs=1e-9)
 
 
 @given(problems())

@@ -1,11 +1,14 @@
 """Small worlds with a fixed seed, shared by the tests of the mixed-integer program."""
 
+import dataclasses
+
 import numpy as np
 
+from formulations.solvers.highs import Guard, run_highs
 from placement import Instance, Prices
 from placement.errors import LimitError
 
-__all__ = ["hopeless", "sphere", "with_prices"]
+__all__ = ["hopeless", "sphere", "values_at", "with_prices"]
 
 
 def sphere(sites=8, clients=None, seed=0, mix=(0.3, 0.3, 0.2, 0.15, 0.05)):
@@ -42,3 +45,14 @@ def with_prices(instance, seed=0):
 def hopeless(*args, **kwargs):
     """Stand in for a search that gives up."""
     raise LimitError("hopeless")
+
+
+def values_at(milp, program, configuration):
+    """Return the best values of the columns with the roles of a configuration.
+
+    Where no row allows these roles, values that break a row or a bound.
+    """
+    start = milp.start(program, configuration)
+    lower, upper = np.where(np.isnan(start), [program.lower, program.upper], start)
+    found = run_highs(dataclasses.replace(program, lower=lower, upper=upper), Guard()).values
+    return np.nan_to_num(start, nan=-1.0) if found is None else found
