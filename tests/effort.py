@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -27,11 +30,16 @@ def examples(count: int, landing: int | None = None) -> int:
 def seeds(quick: int, total: int) -> list[object]:
     """Return seeds from 0 on for ``parametrize``, `total` when thorough; the later ones are slow.
 
-    `make test` takes a third of the `quick` ones where they are few, so that each takes its time,
-    `make test-landing` all of them, and `make test-slow` a fifth of the slow ones, at least one.
+    `make test` takes a third of the `quick` ones, `make test-landing` all of them, and
+    `make test-slow` a fifth of the slow ones, at least one.
     """
     if PROFILE == "ordinary":
-        return [*range(math.ceil(quick / 3) if quick < 24 else quick)]
+        return [*range(math.ceil(quick / 3))]
     more = math.ceil((total - quick) * min(1.0, _SHARE[PROFILE]))
     slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, quick + more))
     return [*range(quick), *slow]
+
+
+def thinned(values: Iterable[Any], one_of: int, first: int = 0) -> list[Any]:
+    """Return one of so many values, from the place `first` on, in ordinary runs; else all."""
+    return [*islice(values, first % one_of, None, one_of)] if PROFILE == "ordinary" else [*values]

@@ -16,7 +16,7 @@ from placement.io.plan_file import plan_document
 from placement.model.configuration import Configuration
 from placement.plan import evaluate
 from placement.testing import every_configuration, random_instance
-from tests.effort import examples
+from tests.effort import examples, thinned
 
 
 def world(seed, *, relay=True, metric=False, sites=5, clients=4):
@@ -61,7 +61,7 @@ def test_the_table_is_the_objective(options):
     """The largest figure of the table is the worst case, for every configuration."""
     for seed in range(examples(2)):
         problem = placement.Problem(world(seed), replicas=4, voters=3, quorum=1)
-        for chosen in itertools.islice(every_configuration(problem), 0, None, 9):
+        for chosen in thinned(itertools.islice(every_configuration(problem), 0, None, 9), 3):
             table = failures(problem, chosen, **options)
             worst = max([table.normal, *(row.mean_latency for row in table.each)])
             asked = problem.replace(objective=contingency(options))

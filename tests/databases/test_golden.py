@@ -12,6 +12,7 @@ from placement.databases.system import read_deployment, write_deployment
 from placement.errors import UnsupportedError
 from placement.testing.databases import DATABASE_CHECKS
 from tests.databases.worlds import AFTER, BEFORE, CATALOGUE, QUORUMS, SITES, localities
+from tests.effort import examples
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -37,7 +38,7 @@ def test_the_text_is_the_golden_one(name):
     assert text_of(name) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [examples(100, 20), pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", available())
 @pytest.mark.parametrize("check", DATABASE_CHECKS, ids=lambda check: check.__name__)
 def test_conformance(name, check, count):

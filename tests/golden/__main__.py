@@ -57,7 +57,7 @@ def _named(patterns: list[str], kind: str, name: str) -> bool:
     return not patterns or any(p == kind or f"{kind}/{name}".startswith(p) for p in patterns)
 
 
-def flaws(patterns: list[str], everything: bool = False) -> Iterator[str]:
+def flaws(patterns: list[str], everything: bool = False, quick: float = 1.0) -> Iterator[str]:
     """Yield what differs from the answers that stand.
 
     Parameters
@@ -66,13 +66,16 @@ def flaws(patterns: list[str], everything: bool = False) -> Iterator[str]:
         Names; empty: all.
     everything
         Ask for answers that take longer as well.
+    quick
+        Part of the seconds that a quick answer may take.
     """
     for kind, answers_of in FILES.items():
         if not _asked(patterns, kind):
             continue
         answers = answers_of()
         for name, line in known(kind).items():
-            if not _named(patterns, kind, name) or (line.seconds > QUICK[kind] and not everything):
+            slow = line.seconds > quick * QUICK[kind] and not everything
+            if slow or not _named(patterns, kind, name):
                 continue
             if name not in answers:
                 yield f"{kind}/{name}: missing, and not retired"

@@ -225,7 +225,7 @@ def test_no_changed_proof_shows_what_is_false(seed: int) -> None:
         return
     rng = np.random.default_rng(seed)
     other = world(seed).replace(keep=["cost <= 1e9"], minimise="slowest client")
-    for _ in range(40):
+    for _ in range(examples(400, 40)):
         changed = forged(plan, rng).replace(problem=plan.problem if plan.found else other)
         with pytest.raises((CertificateError, LimitError)):
             check_certificate(changed, work=10**8)

@@ -27,6 +27,7 @@ from placement.proof.no_plan_check import FORMAT, check_no_plan
 from placement.report import report_html
 from placement.support.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds
+from tests.effort import seeds
 from tests.exact.worlds import random_core
 from tests.strategies import ALL, NESTED, problems
 
@@ -89,7 +90,7 @@ def test_no_certificate_proves_that_a_problem_with_a_plan_has_none(problem, data
             check_certificate(claim(problem, certificate))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4, 4))
 def test_a_leader_has_no_plan_just_where_a_split_is_short(block):
     """All splits are tried: none is short for a leader with a plan, one is for each without."""
     with_plan = without = 0
