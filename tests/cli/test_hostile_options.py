@@ -61,13 +61,13 @@ def some(values: Sequence[str], verb: tuple[str, ...], action: argparse.Action) 
     """Return a part of the values, and all in the long form.
 
     The verbs with the same option, of the same type, share them out: six of them get them all
-    before a landing, twelve in ordinary runs. An option of fewer verbs gets such a part in each.
+    before a landing, 24 in ordinary runs. An option of fewer verbs gets such a part in each.
     """
     if not SHORT:
         return values
     option = (action.option_strings, action.type)
     verbs = [of for of, a in OPTIONS if (a.option_strings, a.type) == option]
-    shares = max(6 if PROFILE == "landing" else 12, min(len(verbs), len(values)))
+    shares = max(6 if PROFILE == "landing" else 24, min(len(verbs), len(values)))
     start = sum(map(ord, "".join(action.option_strings)))  # not the same values for all
     return values[(start + verbs.index(verb)) % shares :: shares]
 
@@ -173,32 +173,31 @@ def test_numbers_are_read_by_a_type_of_ours():
         assert action.type not in (int, float, str), (verb, action.option_strings)
 
 
-@pytest.mark.parametrize(
-    ("verb", "action"),
-    [(verb, action) for verb, action in OPTIONS if is_number(action)],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value.option_strings[-1],
-)
-def test_numbers_that_are_none_are_refused(files, monkeypatch, capsys, verb, action):
+@pytest.mark.parametrize("verb", OF_VERBS, ids=" ".join)
+def test_numbers_that_are_none_are_refused(files, monkeypatch, capsys, verb):
     monkeypatch.chdir(files)  # shared: nothing is written where everything is refused
-    option, call = action.option_strings[-1], [*verb, *good_calls()[verb]]
-    there, values = set(files.rglob("*")), list(NO_NUMBERS)
-    if option in ("--decay", "--half-life") or option.endswith("-price"):
-        values.remove("inf")  # it has a meaning there
-    for value in values:
-        with pytest.raises((argparse.ArgumentTypeError, ValueError)):
-            converter(action)(value)
-    if SHORT:  # the type refuses them all, one goes through the command
-        values = [values[OPTIONS.index((verb, action)) % len(values)]]
-    for value in values:
-        capsys.readouterr()
-        assert main([*call, f"{option}={value}"]) == 1, value[:20]
-        shown = capsys.readouterr()
-        assert shown.out == ""
-        assert shown.err.startswith("error: ")
-        assert option in shown.err
-        assert "expected" in shown.err
-        assert len(shown.err) < 500
-        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown.err
+    call, there = [*verb, *good_calls()[verb]], set(files.rglob("*"))
+    for number, (of, action) in enumerate(OPTIONS):
+        if of != verb or not is_number(action):
+            continue
+        option, values = action.option_strings[-1], list(NO_NUMBERS)
+        if option in ("--decay", "--half-life") or option.endswith("-price"):
+            values.remove("inf")  # it has a meaning there
+        for value in values:
+            with pytest.raises((argparse.ArgumentTypeError, ValueError)):
+                converter(action)(value)
+        if SHORT:  # the type refuses them all, one goes through the command
+            values = [values[number % len(values)]]
+        for value in values:
+            capsys.readouterr()
+            assert main([*call, f"{option}={value}"]) == 1, (option, value[:20])
+            shown = capsys.readouterr()
+            assert shown.out == ""
+            assert shown.err.startswith("error: ")
+            assert option in shown.err
+            assert "expected" in shown.err
+            assert len(shown.err) < 500
+            assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown.err
     assert set(files.rglob("*")) == there
 
 

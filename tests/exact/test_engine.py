@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 import time
+from functools import cache
 
 import numpy as np
 import pytest
@@ -243,17 +242,23 @@ def test_degenerate_worlds(kernel, name):
     assert_proven(DEGENERATE[name], kernel, inflated=False)
 
 
+@cache
+def p_median(nodes: int, medians: int) -> tuple[pmed.PMedian, float]:
+    drawn = pmed.draw(nodes, medians, seed=nodes)
+    return drawn, pmed.by_integer_program(drawn.distances, medians)
+
+
 @each_kernel
 @pytest.mark.parametrize(("nodes", "medians"), [(40, 4), (60, 12), (70, 5)])
 def test_p_median(kernel, nodes, medians):
-    drawn = pmed.draw(nodes, medians, seed=nodes)
+    drawn, least = p_median(nodes, medians)
     weights = (np.ones(nodes), np.zeros(nodes), np.zeros(nodes), 0.0)
     core = ReducedProblem.of_arrays(
         drawn.distances, drawn.distances, weights, replicas=(medians, medians), voters=1
     )
     result = search(core, kernel=kernel)
     assert result.status is Status.OPTIMAL
-    assert result.score == result.bound == pmed.by_integer_program(drawn.distances, medians)
+    assert result.score == result.bound == least
 
 
 def test_whole_numbers_are_proven_without_tolerance():
@@ -580,29 +585,26 @@ def test_infeasible_has_a_reason():
 
 
 def test_engine_imports_nothing_heavy():
-    code = (
-        "import sys, formulations.exact.method\n"
-        "heavy = {'pandas', 'pyomo', 'ortools', 'highspy', 'matplotlib', 'scipy', 'numba'}\n"
-        "sys.exit(', '.join(heavy & set(sys.modules)) or None)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    heavy = {"pandas", "pyomo", "ortools", "highspy", "matplotlib", "scipy", "numba"}
+    loaded = output_of("import sys, formulations.exact.method\nprint(*sys.modules)").split()
+    assert not heavy & set(loaded)
+
+
+WITHOUT_KERNEL = """
+sys.modules["formulations.exact._kernel"] = None
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import METHOD
+from placement import Problem
+from placement.methods import Options, run
+from placement.testing import random_instance
+assert not compiled_available()
+plan = run(METHOD, Problem(random_instance(0), replicas=3, voters=2), Options())
+print(plan.status, *plan.notes, sep="\\n")
+"""
 
 
 def test_works_without_the_compiled_kernel():
     """As on a machine where it could not be built: `milp` answers, and the plan says so."""
-    code = (
-        "import sys\n"
-        "sys.modules['formulations.exact._kernel'] = None\n"
-        "from formulations.exact.kernel import compiled_available\n"
-        "from formulations.exact.method import METHOD\n"
-        "from placement import Problem\n"
-        "from placement.methods import Options, run\n"
-        "from placement.testing import random_instance\n"
-        "assert not compiled_available()\n"
-        "plan = run(METHOD, Problem(random_instance(0), replicas=3, voters=2), Options())\n"
-        "assert plan.status == 'optimal', plan\n"
-        "assert plan.notes[0].startswith(\"solved by 'milp': the compiled kernels\"), plan.notes\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    status, note, *_ = output_of(WITHOUT_KERNEL).splitlines()
+    assert status == "optimal"
+    assert note.startswith("solved by 'milp': the compiled kernels")

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
@@ -476,17 +476,12 @@ def test_runs_side_by_side_are_runs_alone(problem: Problem, data: st.DataObject)
         assert together[row] == alone
 
 
-@given(problems(kinds=(), integral=True))
-def test_kq_is_algorithm_4(problem: Problem) -> None:
-    plan = run(kq.METHOD, problem, Options())
-    expected = paper.kq(problem, problem.rules.replicas_min, problem.rules.voters)
-    assert plan.objective == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@given(problems(kinds=(), integral=True))
-def test_qk_is_algorithm_5(problem: Problem) -> None:
-    plan = run(qk.METHOD, problem, Options())
-    expected = paper.qk(problem, problem.rules.replicas_min, problem.rules.voters)
+@pytest.mark.parametrize(("module", "algorithm"), [(kq, paper.kq), (qk, paper.qk)])
+@settings(max_examples=examples(400))
+@given(problem=problems(kinds=(), integral=True))
+def test_kq_is_algorithm_4_and_qk_is_algorithm_5(module, algorithm, problem: Problem) -> None:
+    plan = run(module.METHOD, problem, Options())
+    expected = algorithm(problem, problem.rules.replicas_min, problem.rules.voters)
     assert plan.objective == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 

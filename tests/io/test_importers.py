@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from placement.io.formats import column_reader
 from placement.io.labelled_arrays import read_matrix
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
+from tests.cli.command import Run
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
@@ -566,15 +565,11 @@ def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
     return path
 
 
-def test_import_sorts_and_says_so(tmp_path: Path) -> None:
-    write(tmp_path, TWO_SITES, "rtt.csv")
-    counts = write(tmp_path, SCRAMBLED)
-    done = subprocess.run(
-        [sys.executable, "-m", "placement", "import", tmp_path / "rtt.csv", "--counts", counts,
-         "-o", tmp_path / "mine"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "counts.csv: sorted 3 intervals by time" in done.stderr
+def test_import_sorts_and_says_so(command: Run, tmp_path: Path) -> None:
+    rtt, counts = write(tmp_path, TWO_SITES, "rtt.csv"), write(tmp_path, SCRAMBLED)
+    done = command("import", rtt, "--counts", counts, "-o", tmp_path / "mine")
+    assert done.code == 0
+    assert "counts.csv: sorted 3 intervals by time" in done.err
     made = load_instance(tmp_path / "mine")
     assert made.intervals[0] == "2026-11-19T20:00"
     assert made.counts[:, :, 0].tolist() == [[1, 2], [8, 9], [3, 4]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -20,6 +18,7 @@ from placement import InputError, Instance, Operation, Prices, load
 from placement.io import load_instance, save_instance
 from placement.io.formats.document import Document, encode_json, jsonable, unjsonable
 from placement.io.instance_folder import instance_document, instance_from_document
+from tests.cli.command import output_of
 from tests.io.worlds import ANY_UNITS, awkward, same, small
 
 
@@ -342,8 +341,5 @@ def test_reading_and_writing_files_imports_no_pandas() -> None:
         "import placement.model.instance\n"
         "print('pandas' in sys.modules, 'pyarrow' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
     # hypothesis, which the worlds are drawn with, must not have brought them either
-    assert done.stdout.split() == ["False", "False"]
+    assert output_of(script).split() == ["False", "False"]
