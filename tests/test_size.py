@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 34218,
     "heuristics": 5791,
     "benchmarks": 12919,
-    "tests": 50126,
+    "tests": 50090,
 }
 
 ROOMS = {
@@ -78,14 +78,14 @@ ROOMS = {
     "tests/evaluation": 922,
     "tests/exact": 2601,
     "tests/fleet": 1390,
-    "tests/heuristics": 1500,
-    "tests/io": 2691,
-    "tests/milp": 1471,
+    "tests/heuristics": 1495,
+    "tests/io": 2682,
+    "tests/milp": 1458,
     "tests/money": 1603,
     "tests/online": 3841,
     "tests/overtime": 3897,
     "tests/proof": 2510,
-    "tests/protocols": 2341,
+    "tests/protocols": 2303,
     "tests/quorumstore": 2280,
     "tests/report": 872,
     "tests/tail": 1044,
