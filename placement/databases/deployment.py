@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
-from placement.errors import InputError, located, refused
+from placement.errors import InputError, located, refused, require
 from placement.evaluation.moves import CurrentSites
 from placement.io.formats.document import Document
 from placement.model.configuration import Configuration
@@ -96,13 +96,10 @@ class SiteReplicas:
         unique_names([role for role, _ in self.special], "roles")
         unique_names([one.site for one in self.zones], "zones")
         for role, count in self.special:
-            if role not in ROLES:
-                raise InputError(
-                    "unknown role", field="roles", value=role, expected=", ".join(ROLES)
-                )
+            require(role in ROLES, "roles", "unknown role", role, ", ".join(ROLES))
             whole(count, role, maximum=self.voters if ROLES[role].votes else self.non_voters)
-        if len(self.role_names) > self.replicas:
-            raise InputError("more roles than replicas", field="roles", value=dict(self.special))
+        more = len(self.role_names) > self.replicas
+        require(not more, "roles", "more roles than replicas", dict(self.special))
         whole(sum(zone.voters for zone in self.zones), "voters of zones", maximum=self.voters)
         others = sum(zone.non_voters for zone in self.zones)
         whole(others, "non_voters of zones", maximum=self.non_voters)
@@ -290,10 +287,8 @@ class Deployment:
         """Sort the leaders by rank; ranks that say no more than the order are dropped."""
         leaders = unique_names(self.leaders, "leaders")
         ranks = tuple(whole(rank, "ranks", minimum=1, maximum=_MOST) for rank in self.ranks)
-        if ranks and len(ranks) != len(leaders):
-            raise InputError(
-                "not a rank for each leader", field="ranks", value=list(ranks), expected="as many"
-            )
+        fits, words = len(ranks) in (0, len(leaders)), "not a rank for each leader"
+        require(fits, "ranks", words, list(ranks), "as many")
         if ranks:
             order = sorted(zip(ranks, leaders, strict=True), key=lambda one: one[0])
             leaders = tuple(name for _, name in order)
@@ -543,13 +538,10 @@ def deployment_of_plan(plan: Plan) -> Deployment:
         expected = "a plan without witnesses"
         raise InputError(words, field="witnesses", value=list(plan.witnesses), expected=expected)
     if plan.problem.demand.has_waits:
-        raise InputError(
-            "a deployment does not say what operations wait for",
-            field="protocol",
-            value=str(plan.problem.protocol or "operations with waits"),
-            expected="a plan for operations of the four coefficients, such as protocol raft; or "
-            "coordinated:r=2,w=2 for a store without a leader",
-        )
+        words, told = "a deployment does not say what operations wait for", plan.problem.protocol
+        expected = "a plan for operations of the four coefficients, such as protocol raft; or "
+        expected += "coordinated:r=2,w=2 for a store without a leader"
+        raise refused("", "protocol", words, str(told or "operations with waits"), expected)
     assert plan.leader is not None  # without waits there is one
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
@@ -755,9 +747,8 @@ def read_running(instance: Instance | None, path: str) -> Plan:
     if plan is not None:
         return plan
     if instance is None:
-        raise InputError(
-            "a file without its instance", source=path, field="--instance", expected="INSTANCE"
-        )
+        words = "a file without its instance"
+        raise InputError(words, source=path, field="--instance", expected="INSTANCE")
     here = read_present(instance, path)
     quorum = load_deployment(path)[0].commit
     sizes = len(here.replicas), len(here.voters)

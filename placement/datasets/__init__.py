@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, City, Region, cities, regions
-from placement.errors import InputError
+from placement.errors import require
 from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -62,10 +62,8 @@ def describe(name: str) -> str:
     InputError
         For a name that is no data set.
     """
-    if not isinstance(name, str) or name not in _DATASETS:
-        raise InputError(
-            "no such data set", field="name", value=name, expected="one of " + ", ".join(_DATASETS)
-        )
+    known, expected = isinstance(name, str) and name in _DATASETS, ", ".join(_DATASETS)
+    require(known, "name", "no such data set", name, f"one of {expected}")
     return _DATASETS[name]
 
 

@@ -12,7 +12,7 @@ from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import Subparsers, Switch, add_verb, question_of
 from placement.cli.problem_options import instance_from
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.question import KEYS, Question
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         version = ipaddress.ip_address(host).version
     except ValueError:
-        raise InputError(
-            "not an address", field="--host", value=host, expected="an IP address, as 127.0.0.1"
-        ) from None
+        expected = "an IP address, as 127.0.0.1"
+        raise refused("", "--host", "not an address", host, expected) from None
     try:
         family = socket.AF_INET6 if version == 6 else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import Gathered, InputError, raise_all, refused
+from placement.errors import Gathered, InputError, raise_all, refused, require
 from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.feeds.registry import Content
 from placement.io.formats.tables import Table
@@ -174,13 +174,10 @@ def assemble(
 
 def check_one_demand(counts: object, mix: object) -> None:
     """Refuse both or none of a table of counts and the name of an operation mix."""
-    if (counts is None) == (mix is None):
-        raise InputError(
-            "no demand is given" if counts is None else "demand is given twice",
-            field="counts",
-            expected="either a table of counts (--counts), or the name of an operation mix (--mix) "
-            "for the same demand of every client",
-        )
+    words = "no demand is given" if counts is None else "demand is given twice"
+    expected = "either a table of counts (--counts), or the name of an operation mix (--mix) for "
+    expected += "the same demand of every client"
+    require((counts is None) != (mix is None), "counts", words, expected=expected)
 
 
 def check_names(

@@ -192,12 +192,10 @@ def _operation_columns(
     stray = [] if operations is None else [name for name in given if name not in operations]
     if not given or stray:
         known = "" if operations is None else ", or some of " + ", ".join(operations)
-        raise InputError(
-            "no column of counts" if not given else "a column that is no operation",
-            source=frame.source,
-            field=stray[0] if stray else "count",
-            expected="columns operation and count" + (known or ", or a column per operation"),
-        )
+        words = "no column of counts" if not given else "a column that is no operation"
+        expected = "columns operation and count" + (known or ", or a column per operation")
+        field = stray[0] if stray else "count"
+        raise InputError(words, source=frame.source, field=field, expected=expected)
     return tuple(given if operations is None else operations)
 
 
@@ -213,13 +211,9 @@ def _once(frame: ColumnTable, keys: Sequence[tuple[str, IntArray, int]]) -> None
     second = int(again.min())
     first = int(np.nonzero(flat == flat[second])[0][0])
     columns = [name for name, _, _ in keys if name in frame.columns]
-    raise InputError(
-        "a row given twice",
-        source=frame.at(second),
-        field=", ".join(columns),
-        value=", ".join(frame.text(column, second) for column in columns),
-        expected=f"once (first in row {frame.number(first)})",
-    )
+    given = ", ".join(frame.text(column, second) for column in columns)
+    words, expected = "a row given twice", f"once (first in row {frame.number(first)})"
+    raise refused(frame.at(second), ", ".join(columns), words, given, expected)
 
 
 def _complete(
@@ -357,13 +351,9 @@ def _ordered(
     for position, value in enumerate(values):
         before = first.setdefault(value, position)
         if before != position:  # such as 1 and 01
-            raise InputError(
-                "two names for one interval",
-                source=where(position),
-                field="interval",
-                value=f"{labels[before]}, {labels[position]}",
-                expected=f"one label per interval (the other is in {where(before)})",
-            )
+            words, both = "two names for one interval", f"{labels[before]}, {labels[position]}"
+            expected = f"one label per interval (the other is in {where(before)})"
+            raise refused(where(position), "interval", words, both, expected)
     ordered = sorted(values)
     notes = []
     if ordered != list(values):
@@ -396,12 +386,8 @@ def _grid(ordered: Sequence[int], name: Callable[[int], str], where: Place) -> S
         return ordered
     count = (ordered[-1] - ordered[0]) // step + 1
     if count > most_intervals(len(ordered)):
-        raise InputError(
-            f"{count:,} intervals between the first and the last, and only {len(ordered):,} of "
-            "them in the table",
-            source=where(0).split(", row ")[0],
-            field="interval",
-            value=f"{name(ordered[0])} to {name(ordered[-1])}",
-            expected="labels on one grid",
-        )
+        words = f"{count:,} intervals between the first and the last, and only "
+        words += f"{len(ordered):,} of them in the table"
+        source, given = where(0).split(", row ")[0], f"{name(ordered[0])} to {name(ordered[-1])}"
+        raise refused(source, "interval", words, given, "labels on one grid")
     return range(ordered[0], ordered[-1] + 1, step)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import MOST_ERRORS, InputError, raise_all, refused
+from placement.errors import MOST_ERRORS, InputError, raise_all, refused, require
 from placement.io.formats.column_reader import ColumnTable, read_frame
 from placement.io.formats.tables import free_column
 from placement.support.checks import FloatArray, suggest
@@ -88,10 +88,8 @@ def matrix_of(
     With `gaps`, a blank cell is NaN, and blanks around names are left out.
     """
     columns = frame.columns[len(keys) :]
-    if not columns:
-        raise InputError(
-            "no columns of numbers", source=frame.source, expected=f"a column for the {word}s"
-        )
+    words, expected = "no columns of numbers", f"a column for the {word}s"
+    require(columns, "", words, expected=expected, source=frame.source)
     rows, of_row = frame.found(keys[-1], strip=gaps)
     intervals, of_interval = (
         frame.found(keys[0], strip=False)

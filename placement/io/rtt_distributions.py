@@ -18,7 +18,7 @@ import warnings
 
 import numpy as np
 
-from placement.errors import InputError, PlacementWarning, UnitsWarning
+from placement.errors import InputError, PlacementWarning, UnitsWarning, refused
 from placement.io.feeds.rtt_tables import read_pairs
 from placement.io.formats.tables import csv_bytes
 from placement.io.rtt_table import Curve, PairTable
@@ -112,13 +112,9 @@ def _curves(
     missing = [(a, b) for a in rows for b in columns if a != b and (a, b) not in table.pairs]
     if missing:
         shown = ", ".join(f"{a} → {b}" for a, b in missing[:_SHOWN])
-        raise InputError(
-            f"{len(missing)} of {len(rows) * len(columns)} pairs have no distribution",
-            source=table.source,
-            field="src, dst",
-            value=shown + (", …" if len(missing) > _SHOWN else ""),
-            expected="rows for every pair",
-        )
+        words = f"{len(missing)} of {len(rows) * len(columns)} pairs have no distribution"
+        shown += ", …" if len(missing) > _SHOWN else ""
+        raise refused(table.source, "src, dst", words, shown, "rows for every pair")
     same = [(i, columns.index(a)) for i, a in enumerate(rows) if a in columns]
     still = [rows[i] for i, j in same if (rows[i], columns[j]) not in table.pairs and rtt[i, j]]
     if still:

@@ -170,23 +170,15 @@ def _measured(
     if once and again.size:
         row = int(again[0])
         interval = f", interval {labels[of_interval[row]]}" if roles.interval else ""
-        raise InputError(
-            "a pair given twice",
-            source=table.at(row),
-            field=roles.dst,
-            value=f"{sources[of_source[row]]} → {destinations[of_destination[row]]}{interval}",
-            expected=f"once (first in row {table.numbers[int(first[which[row]])]})"
-            + ("" if interval else f"; {_OPTION} interval=COLUMN, or --format samples"),
-        )
+        given = f"{sources[of_source[row]]} → {destinations[of_destination[row]]}{interval}"
+        expected = f"once (first in row {table.numbers[int(first[which[row]])]})"
+        expected += "" if interval else f"; {_OPTION} interval=COLUMN, or --format samples"
+        raise refused(table.at(row), roles.dst, "a pair given twice", given, expected)
     if rising and (np.diff(numbers, axis=1) < 0).any():
         row, column = np.argwhere(np.diff(numbers, axis=1) < 0)[0].tolist()
-        raise InputError(
-            "below the percentile before it",
-            source=table.at(row),
-            field=names[column + 1],
-            value=table.rows[row][table.column(names[column + 1])],
-            expected=f">= {numbers[row, column]:g}",
-        )
+        name, words = names[column + 1], "below the percentile before it"
+        cell = table.rows[row][table.column(name)]
+        raise refused(table.at(row), name, words, cell, f">= {numbers[row, column]:g}")
     if roles.interval:
         order = order_intervals(labels, table.source, fill=False)
         labels, of_interval = order.labels, order.place[of_interval]
@@ -553,13 +545,10 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
     if not corner.quantity and (about or heading.quantity):
         title = heading
     if title.other and not (title is heading and about):
-        raise InputError(
-            f"not round-trip times but {title.quantity}",
-            source=table.at(0) if table.rows else table.source,
-            field="heading" if title is heading else "corner",
-            value=title.text,
-            expected="a table of RTTs",
-        )
+        words, where = f"not round-trip times but {title.quantity}", table.source
+        where = table.at(0) if table.rows else where
+        field = "heading" if title is heading else "corner"
+        raise refused(where, field, words, title.text, "a table of RTTs")
     _check_one_way(table.source, title, request)
     unit = _unit(title, table, request)
     suffixes = [_UNIT_AFTER.fullmatch(name.strip()) for name in table.columns[1:]]
@@ -602,9 +591,7 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
     destinations = tuple(name.strip() for name in table.columns[1:])
     if not destinations:
         expected = "a square table (the names in the first column, a column per destination)"
-        raise InputError(
-            "one column only", source=table.source, value=table.columns[0], expected=expected
-        )
+        raise refused(table.source, "", "one column only", table.columns[0], expected)
     check_unique(destinations, table.source)
     if not table.rows:
         raise InputError("no rows", source=table.source, expected="a row per source")

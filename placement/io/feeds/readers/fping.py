@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from placement.errors import InputError, refused
+from placement.errors import refused
 from placement.io.feeds.pair_samples import PairSamples, origin_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 
@@ -93,9 +93,7 @@ def _fping_json(content: Content, found: PairSamples, start: str) -> None:
             continue
         host = told.get("host") if isinstance(told, dict) else None
         if not isinstance(told, dict) or not isinstance(host, str):
-            raise InputError(
-                "not an object of fping", source=place, value=told, expected='{"host": …}'
-            )
+            raise refused(place, "", "not an object of fping", told, '{"host": …}')
         if kind == "dup":
             found.skip("duplicate")
             continue

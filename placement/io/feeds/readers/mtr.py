@@ -10,7 +10,7 @@ import csv
 import ipaddress
 import re
 
-from placement.errors import InputError, refused
+from placement.errors import refused
 from placement.io.feeds.pair_samples import PairSamples, origin_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.support.checks import LARGEST
@@ -131,9 +131,7 @@ def _mtr_csv(content: Content, found: PairSamples, start: str) -> None:
             continue
         hop = dict(zip(names, cells, strict=False))
         if not {"Host", "Hop", "Ip"} <= set(hop):
-            raise InputError(
-                "a row of another length", source=place, value=len(cells), expected=f"{len(names)}"
-            )
+            raise refused(place, "", "a row of another length", len(cells), f"{len(names)}")
         if last and (hop["Hop"] == "1" or hop["Host"] != last[0]):
             _add_hop(found, (start, last[0]), *last[1:])
         last = hop["Host"], hop["Ip"], hop, place
@@ -159,9 +157,7 @@ def _mtr_text(content: Content, found: PairSamples, request: FeedRequest) -> Non
             cells = words[-len(columns) :]
             if len(cells) < len(columns) or not all(map(_MTR_NUMBER.fullmatch, cells)):
                 expected = f"a host and {len(columns)} numbers"
-                raise InputError(
-                    "a row of another length", source=place, value=line.strip(), expected=expected
-                )
+                raise refused(place, "", "a row of another length", line.strip(), expected)
             # AS64500 host, [AS64500] host, 10.0.0.0/24 host, host (address)
             names = [word for word in words[: -len(columns)] if not re.fullmatch(r"\(\S*\)", word)]
             hop = (names[-1] if names else "", dict(zip(columns, cells, strict=True)), place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placement.errors import InputError, refused
+from placement.errors import refused
 from placement.io.feeds.headers import UNITS, read_header, time_unit
 from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.readers.blackbox import MetricSeries, add_probes, series_ends
@@ -80,9 +80,8 @@ def _series(content: Content) -> Iterator[MetricSeries]:
             values = [one["value"]] if kind == "vector" else one["values"]
             texts = tuple(str(value[1]) for value in values)
         except (TypeError, KeyError, IndexError, AttributeError):
-            raise InputError(
-                "not a series", source=place, value=one, expected='{"metric": …, "value": […]}'
-            ) from None
+            expected = '{"metric": …, "value": […]}'
+            raise refused(place, "", "not a series", one, expected) from None
         yield MetricSeries(labels.pop("__name__", ""), labels, texts, place)
 
 
