@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 73027,
+    "placement": 72972,
     "formulations": 34218,
     "heuristics": 5791,
     "benchmarks": 12919,
@@ -49,13 +49,13 @@ ROOMS = {
     "placement/analysis": 2033,
     "placement/cli": 5047,
     "placement/contingency": 238,
-    "placement/databases": 6771,
-    "placement/datasets": 842,
+    "placement/databases": 6762,
+    "placement/datasets": 840,
     "placement/evaluation": 4404,
-    "placement/explore": 2529,
+    "placement/explore": 2528,
     "placement/feasibility": 638,
     "placement/fleet": 1292,
-    "placement/io": 8744,
+    "placement/io": 8705,
     "placement/measures": 2639,
     "placement/methods": 648,
     "placement/model": 4282,
