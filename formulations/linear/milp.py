@@ -1,4 +1,4 @@
-"""Measures by HiGHS (part of the method ``milp``): branch and bound on safe LP bounds.
+"""Leader by leader by HiGHS (part of the method ``milp``): branch and bound on safe LP bounds.
 
 HiGHS solves the linear relaxations. The bounds come from their row duals by weak duality with the
 rounding errors bounded (:mod:`formulations.solvers.safe_bounds`), so that "optimal" and
@@ -26,7 +26,7 @@ class _ProgramChangedError(Exception):
 
 
 def solve_measures(problem: Problem, options: Options) -> Plan:
-    """Answer a question of measures."""
+    """Answer a question of measures, or a plain one."""
     return solve(problem, options, "milp", _bound)
 
 

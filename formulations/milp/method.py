@@ -118,9 +118,8 @@ def _no_plan(search: CuttingRounds, start: Start) -> Plan:
         settings={**search.options.settings, "start": "none"},
     )
     second = solve_measures(search.problem, quick)
-    return dataclasses.replace(
-        second, notes=(*search.notes, f"{word}; this was found leader by leader", *second.notes)
-    )
+    told = f"{word}; this was found leader by leader"
+    return second.replace(notes=(*search.notes, told, *second.notes))
 
 
 def _plan(
