@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 72972,
-    "formulations": 34218,
+    "formulations": 34217,
     "heuristics": 5791,
     "benchmarks": 12919,
     "tests": 50090,
@@ -37,7 +37,7 @@ ROOMS = {
     "formulations/enumeration": 748,
     "formulations/exact": 19594,
     "formulations/fleet": 1821,
-    "formulations/milp": 2282,
+    "formulations/milp": 2281,
     "formulations/online": 1697,
     "formulations/overtime": 258,
     "formulations/quorumstore": 3479,
