@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
@@ -246,14 +246,7 @@ def _quorum_plan(plan: QuorumPlan, work: int) -> _Checked:
     if proof.least < below:
         flaw = f"a configuration has the value {proof.least:.6f}, below the bound {bound:.6f}"
         return _not_proved(held, flaw)
-    counts = {
-        "sets": proof.sets,
-        "by_rules": proof.by_rules,
-        "by_normal": proof.by_normal,
-        "by_losses": proof.by_losses,
-        "evaluated": proof.evaluated,
-        "bounds": proof.bounds,
-    }
+    counts = {key: value for key, value in asdict(proof).items() if key != "least"}
     document = {"proved": True, "status": plan.status.value, "bound": finite(bound), **counts}
     what = "no configuration obeys all rules and limits"
     if plan.status is Status.OPTIMAL:

@@ -19,7 +19,7 @@ from placement.cli.output import (
     write_table,
 )
 from placement.cli.problem_options import apply_measures, instance_from, problem_from, read_moves
-from placement.errors import InputError, require
+from placement.errors import require
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
@@ -94,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
     tiers = _tiers(("1,2" if moves is None else "3") if args.tiers is None else args.tiers)
     names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
     instance = instance_from(args)
-    if args.half_life is not None and args.decay is not None:
-        raise InputError("given twice", field="--half-life", expected="--decay or --half-life")
     if args.half_life is not None:
+        once, expected = args.decay is None, "--decay or --half-life"
+        require(once, "--half-life", "given twice", expected=expected)
         args.decay = Decay.of_half_life(args.half_life).factor
     args.decay = 2.0 if args.decay is None else float(args.decay)  # the paper's, of Eq. 2
     trace, wishes = _trace(args, instance)
@@ -123,15 +123,8 @@ def run(args: argparse.Namespace) -> int:
         asked = problem
         if moves is not None:  # each database starts from its own; a question has one
             asked = problem.replace(current=held.start(0, problem.rules.may_lead), moves=moves)
-        result = replay(
-            asked,
-            trace,
-            held,
-            tiers=tiers,
-            strategies=names,
-            method=args.method,
-            progress=replayed,
-        )
+        how = {"tiers": tiers, "strategies": names, "method": args.method}
+        result = replay(asked, trace, held, **how, progress=replayed)
     written = []
     if args.output is not None:
         write_table(args.output, result.to_frame(), {}, force=args.force)
@@ -160,8 +153,8 @@ def _parts(text: str) -> list[str]:
 
 def _tiers(text: str) -> tuple[int, ...]:
     parts = _parts(text)
-    if not parts or any(part not in ("1", "2", "3") for part in parts):
-        raise InputError("no such tiers", field="--tiers", value=text, expected="some of 1,2,3")
+    known = parts and {*parts} <= {"1", "2", "3"}
+    require(known, "--tiers", "no such tiers", text, "some of 1,2,3")
     return tuple(sorted({int(part) for part in parts}))
 
 

@@ -19,6 +19,7 @@ from placement.cli.problem_options import (
     problem_from,
 )
 from placement.errors import UnsupportedError
+from placement.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,13 +98,9 @@ def run(args: argparse.Namespace) -> int:
         return _log(args)
     instance = instance_from(args)
     settings = _settings(args, instance)
-    refused = refusal(load_method(settings.method), settings.problem)
-    if refused is not None:
-        raise UnsupportedError(
-            f"method {settings.method!r} does not support this problem: {refused}"
-        )
-    reasons = _infeasible(settings)
-    if reasons:
+    if (why := refusal(load_method(settings.method), settings.problem)) is not None:
+        raise UnsupportedError(f"method {settings.method!r} does not support this problem: {why}")
+    if reasons := _infeasible(settings):
         print("infeasible: " + "; ".join(reasons), file=sys.stderr)
         return exits.INFEASIBLE
     names = tuple(operation.name for operation in instance.operations)
@@ -152,8 +149,6 @@ def _once(watch: Watch, args: argparse.Namespace) -> int:
 
     Returns "bad input" when all that there was to read cannot be read.
     """
-    from placement.text import escape
-
     look = watch.poll()
     readable = bool(look.used or look.held)
     unreadable = look.unreadable
@@ -209,8 +204,6 @@ def _print(as_json: bool, document: Mapping[str, object]) -> None:
 
 def _text(document: Mapping[str, object]) -> str:
     """Return a recommendation for people."""
-    from placement.text import escape
-
     then = document["then_ms"]
     head = f"{document['interval']}  {document['action']}"
     places = document.get("voters")
@@ -231,8 +224,6 @@ def _text(document: Mapping[str, object]) -> str:
 
 
 def _print_rejection(report: Rejection) -> None:
-    from placement.text import escape
-
     place = f"interval {report.interval}: " if report.interval else ""
     tail = "" if report.kind == "adopted" else "; not used"
     line = f"{report.kind}: {report.source}: {place}{report.message}{tail}"
