@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 72972,
+    "placement": 72949,
     "formulations": 34217,
     "heuristics": 5791,
     "benchmarks": 12919,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2033,
-    "placement/cli": 5047,
+    "placement/cli": 5040,
     "placement/contingency": 238,
     "placement/databases": 6762,
     "placement/datasets": 840,
@@ -60,7 +60,7 @@ ROOMS = {
     "placement/methods": 648,
     "placement/model": 4282,
     "placement/online": 6317,
-    "placement/overtime": 6241,
+    "placement/overtime": 6225,
     "placement/proof": 6260,
     "placement/quorumstore": 2120,
     "placement/report": 2922,
