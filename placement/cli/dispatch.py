@@ -29,6 +29,7 @@ from placement.errors import (
     SolverError,
     UnsupportedError,
     nearest,
+    require,
 )
 from placement.support.entry_points import Group
 from placement.text import escape
@@ -125,6 +126,25 @@ GONE = {
     "sweep": "compare sizes",
 }
 """Verbs that are gone, and what took their place."""
+
+_LATENCY = "latency alone: traffic has no price in a quorum store"
+GONE_OPTIONS = {
+    "--worst": "--minimise 'mean after the loss of any site'",
+    "--weighted": "--minimise 'mean over outages' --outage NAME=P",
+    "--limit": "--keep 'mean after the loss of any site <= 100 ms'",
+    "--level": "--minimise 'mean after the loss of any LEVEL'",
+    "--pairs": "--minimise 'mean after the loss of any two sites'",
+    "--leader-may-move": "'…, the leader may move' at the end of a measure after a loss",
+    "--clients-move": "'…, clients move' at the end of a measure after a loss",
+    "compare methods --protocols": "placement compare protocols",
+    "fleet --check": "placement check FILE, which reads the question from the file",
+    "fleet --moves": "placement.overtime.moves, the steps of one database; the file of -o lists "
+    "the new replicas of each",
+    "lab quorum --pareto": "--target reads with values of --write-limit",
+    **{f"lab quorum --{one}": _LATENCY for one in ("traffic", "storage", "object-gb", "digest-gb")},
+    "lab quorum --budget": _LATENCY,
+}
+"""Options that are gone, of all verbs or of one, and what took their place."""
 
 
 VERBS = Group(
@@ -445,8 +465,11 @@ def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
     command = args.command.removeprefix("placement ")
     if unknown:  # argparse would send the user to the help of all verbs
         known = [o for each, below in leaves(parser) if each == command for o in options_of(below)]
-        first = next((text for text in unknown if text.startswith("--")), "")
-        hint = nearest(first.partition("=")[0], known) if first else ""
+        named = [text.partition("=")[0] for text in unknown if text.startswith("--")]
+        for one in named:
+            instead = GONE_OPTIONS.get(f"{command} {one}", GONE_OPTIONS.get(one, ""))
+            require(not instead, one, "this option is gone", expected=instead)
+        hint = nearest(named[0], known) if named else ""
         raise InputError(
             f"unrecognized arguments: {' '.join(unknown)}{hint} (see placement {command} --help)"
         )

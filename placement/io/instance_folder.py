@@ -52,7 +52,7 @@ from placement.io.formats.tables import (
     read_table,
 )
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
-from placement.io.problem_document import read_protocol
+from placement.io.problem_document import GONE, read_protocol
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 from placement.model.prices import PER_SITE, Prices
@@ -243,9 +243,9 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     manifest = _manifest(Path(path))
     document = read_document(manifest)
     document.check_format(FORMAT, VERSION)
-    document.only(_KEYS)
+    document.only(_KEYS, GONE)
     files = document.table("tables")
-    files.only(_TABLES)
+    files.only(_TABLES, GONE)
 
     def table(name: str) -> Table | None:
         if not files.has(name):
@@ -434,7 +434,7 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
 
 def operation_from(row: Document) -> Operation:
     """Return the operation that a row of a manifest describes."""
-    row.only([field.name for field in dataclasses.fields(Operation)])
+    row.only([field.name for field in dataclasses.fields(Operation)], GONE)
     with located(f"{row.source}, {row.place}"):
         return Operation(**{"name": row.text("name"), **row.fields(Operation)})
 
@@ -472,7 +472,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
 def instance_from_document(document: Document) -> Instance:
     """Build an instance from the object that :func:`instance_document` made."""
     document.check_format(FORMAT, VERSION)
-    document.only((*_KEYS, *_TABLES[:5], "coordinates"))
+    document.only((*_KEYS, *_TABLES[:5], "coordinates"), GONE)
     prices = None
     if document.has("prices"):
         prices = Prices(**document.table("prices").fields(Prices))

@@ -197,6 +197,15 @@ _AGREE = 1e-9
 _Difference = tuple[str, str, object, object]  # path, message, found, expected
 
 
+GONE = {
+    "votes": ("sites vote once or not at all", "non_voters: the sites that do not vote"),
+    "vote_layout": ("sites vote once or not at all", "voters and quorum as numbers"),
+    "shares": ("a share is one for all clients", "it as a parameter of the protocol"),
+    "at": ("an operation goes to the nearest replica", "no such key, and replicas that all vote"),
+}
+"""Keys of files of older versions of this package: why they are refused, and what to write."""
+
+
 def check_recomputed(
     document: Document, expected: Mapping[str, object], whose: str, *, defaults: bool = False
 ) -> None:
@@ -206,7 +215,7 @@ def check_recomputed(
     for a default. Numbers may differ by a relative 1e-9. Rows of a ranking whose numbers agree may
     have changed places: two machines may round the values of two equals differently.
     """
-    document.only(expected)
+    document.only(expected, GONE)
     for key, value in expected.items():
         if key not in document.values:
             continue

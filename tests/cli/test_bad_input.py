@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from placement import Diversity, InputError, Instance, Problem, UnitsWarning, evaluate, load, solve
+from placement.cli.dispatch import GONE_OPTIONS
 from placement.io import assemble, read_counts, read_rtt
 from tests.cli.command import Run
 from tests.io.worlds import small
@@ -488,3 +489,19 @@ def test_the_cases_are_spoilt_and_not_the_world_itself(
     assert outcome.code == 1
     assert "no such data set or file" in outcome.err
     assert "world27" in outcome.err
+
+
+VERBS_WITH_GONE_OPTIONS = {
+    "": ("explain", "world27"),
+    "compare methods": ("compare", "world27", "--replicas", "3"),
+    "fleet": ("fleet", "world27", "--fleet", "3"),
+    "lab quorum": ("lab", "quorum", "world27"),
+}
+
+
+@pytest.mark.parametrize("option", GONE_OPTIONS)
+def test_options_that_are_gone_name_what_took_their_place(command: Run, option: str) -> None:
+    verb, _, name = option.rpartition(" ")
+    found = command(*VERBS_WITH_GONE_OPTIONS[verb], "--replica", "3", f"{name}=x")
+    assert found.code == 1
+    assert found.err == f"error: {name}: this option is gone: expected {GONE_OPTIONS[option]}\n"

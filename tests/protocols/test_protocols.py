@@ -649,11 +649,11 @@ def test_a_vote_of_0_is_a_site_without_a_vote(
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("votes", {"s1": 2}, "votes: unknown key"),
+        ("votes", {"s1": 2}, "sites vote once or not at all"),
         ("protocol", {"kinds": {"write": "leases"}}, "a protocol is one for all kinds"),
     ],
 )
-def test_what_older_folders_hold_is_refused(
+def test_what_older_folders_hold_is_refused_with_what_took_its_place(
     folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: object, said: str
 ) -> None:
     manifest = folder / "world" / "instance.json"

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
+from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from placement.errors import InputError, refused
@@ -289,12 +289,19 @@ class Document:
         field = self.key(key)
         return InputError(message, source=self.source, field=field, expected=expected, **given)
 
-    def only(self, known: Iterable[str]) -> None:
-        """Refuse unknown keys, which are most often typing mistakes."""
+    def only(
+        self, known: Iterable[str], gone: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    ) -> None:
+        """Refuse unknown keys, which are most often typing mistakes.
+
+        Of keys that are `gone`: the message, and what took their place.
+        """
         import difflib
 
         known = tuple(known)
         for key in self.values:
+            if key in gone:
+                raise self.refuse(key, *gone[key])
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 words = "unknown key"
