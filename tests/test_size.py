@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 72949,
+    "placement": 72988,
     "formulations": 34217,
     "heuristics": 5791,
     "benchmarks": 12919,
-    "tests": 50090,
+    "tests": 50107,
 }
 
 ROOMS = {
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2262,
     "heuristics/quorumstore": 328,
     "placement/analysis": 2033,
-    "placement/cli": 5040,
+    "placement/cli": 5063,
     "placement/contingency": 238,
     "placement/databases": 6762,
     "placement/datasets": 840,
@@ -55,7 +55,7 @@ ROOMS = {
     "placement/explore": 2528,
     "placement/feasibility": 638,
     "placement/fleet": 1292,
-    "placement/io": 8705,
+    "placement/io": 8721,
     "placement/measures": 2639,
     "placement/methods": 648,
     "placement/model": 4282,
