@@ -3,10 +3,10 @@
 1. Every database alone, at prices of zero: the first bound, and the first columns.
 2. The master problem over the columns (:mod:`formulations.fleet.column_pool`) gives new prices.
    They are smoothed with the prices of the best bound, which keeps them from jumping; the smoothed
-   ones are dropped for a round where they bring no better column.
+   ones are dropped for a round where they bring no new column.
 3. Pricing at these prices (:mod:`formulations.fleet.pricing`) gives a bound that holds whatever the
    prices are, and a column for each database. The search ends when the relaxation and the best
-   bound are close, or when no column improves the master.
+   bound are close, or when no column is new.
 4. The plan: a basic solution splits at most as many databases as there are shared limits. Dives
    make whole plans of it, the largest databases first (:mod:`formulations.fleet.rounding`).
    Where the fleet is small, an integer program chooses from all configurations, and its bound
@@ -38,8 +38,8 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early, relative_gap
 
-_IMPROVES = 1e-9
-"""Part of the objective of a database by which a column must be below its worth."""
+_CLOSED = 1e-9
+"""Relative gap between the relaxation and the bound that rounding alone may leave."""
 
 
 def solve_fleet(
@@ -194,7 +194,7 @@ class Generation:
     def generate(self) -> None:
         """Alternate between master and pricing."""
         raised = 0
-        smoothing, gap = tuning.SMOOTHING, tuning.SHARE_OF_GAP * self.settings.gap
+        smoothing, gap = tuning.SMOOTHING, max(tuning.SHARE_OF_GAP * self.settings.gap, _CLOSED)
         while True:
             self.master = master = self.relaxation.solve(self.deadline)
             self.note_round(master.value)
@@ -208,7 +208,9 @@ class Generation:
                 raise TimeoutError
             if apart > tuning.CLOSE or not over.any():
                 mixed = smoothing * self.prices + (1 - smoothing) * master.prices
-                if self.improves(master, self.price(mixed)):
+                columns = len(self.pool)
+                self.price(mixed)
+                if len(self.pool) > columns:
                     smoothing = tuning.SMOOTHING
                     continue
                 if smoothing:
@@ -218,16 +220,6 @@ class Generation:
                 return
             self.penalize(tuning.LARGER_PENALTY * self.relaxation.penalty)
             raised += 1
-
-    def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
-        """Return whether some configuration costs less in the master than its database is worth."""
-        columns = [
-            self.pool.index(member, each.configuration)
-            for member, each in enumerate(priced)
-            if each.configuration is not None
-        ]
-        reduced = self.pool.reduced_costs(master, np.array(columns, dtype=np.intp))
-        return bool((reduced < -_IMPROVES * np.maximum(np.abs(master.worth), self.unit)).any())
 
     @property
     def deadline(self) -> float:

@@ -32,9 +32,6 @@ class MasterResult:
     weights: FloatArray  #: λ of each column that took part, shape (columns,)
     overload: FloatArray  #: s, shape (rows,)
     prices: FloatArray  #: of the shared limits, >= 0, shape (rows,)
-    #: of each database: its dual, shape (members,), 0 for those without a part. A column with a
-    #: smaller objective plus price improves the master.
-    worth: FloatArray
 
 
 class ColumnPool:
@@ -57,14 +54,15 @@ class ColumnPool:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, member: int, configuration: Configuration) -> bool:
-        """Add a configuration of a database; return whether it is new."""
+    def add(self, member: int, configuration: Configuration, cost: float | None = None) -> bool:
+        """Add a configuration of a database, and its objective if known; return if it is new."""
         if (member, configuration) in self._known:
             return False
         asked = self.rows.fleet.members[member]
         use = self.rows.use(asked, configuration)
         taken = np.flatnonzero(use)
-        cost = asked.problem.objective.value(asked.problem, configuration)
+        if cost is None:
+            cost = asked.problem.objective.value(asked.problem, configuration)
         self.owner.append(member)
         self.configurations.append(configuration)
         self.costs.append(cost)
@@ -77,9 +75,9 @@ class ColumnPool:
         for each in (self.owner, self.configurations, self.costs):
             del each[len(self) :]
 
-    def index(self, member: int, configuration: Configuration) -> int:
+    def index(self, member: int, configuration: Configuration, cost: float | None = None) -> int:
         """Return the column of a configuration of a database, added where it is new."""
-        self.add(member, configuration)
+        self.add(member, configuration, cost)
         return self._known[member, configuration]
 
     def owners(self, columns: IntArray) -> IntArray:
@@ -110,12 +108,6 @@ class ColumnPool:
         """Return the largest part of any limit that each column takes, shape (columns,)."""
         scale = np.maximum(self.rows.capacity, 1e-300)
         return np.array([(use / scale[taken]).max(initial=0.0) for taken, use in self._entries])
-
-    def reduced_costs(self, master: MasterResult, columns: IntArray) -> FloatArray:
-        """Return objective plus price minus worth of some columns, shape (columns given,)."""
-        place, rows, amount = self.entries(columns)
-        price = np.bincount(place, amount * master.prices[rows], len(columns))
-        return np.asarray(self.costs_of(columns) + price - master.worth[self.owners(columns)])
 
     def choose(
         self, columns: IntArray, copies: FloatArray, room: FloatArray, guard: Guard, unit: float
@@ -229,7 +221,6 @@ class Master:
             weights=values[shared:],
             overload=values[:shared] * self._scale,
             prices=np.maximum(-duals[:shared], 0.0) * self.unit / self._scale,
-            worth=duals[shared:] * self.unit,
         )
 
     def _empty(self) -> Relaxation:

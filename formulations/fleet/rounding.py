@@ -45,7 +45,7 @@ class Rounding:
     tables
         All configurations of databases that have few.
     master
-        Its last weights, prices and worths.
+        Its last weights and prices.
     bound
         A plan within `settings.gap` of it is good enough.
     settings
@@ -93,17 +93,18 @@ class Rounding:
         """
         if self.termination is Termination.FINISHED:
             with end_early(self):
+                self.dive_often(1)
                 self.choose_of_all()
-                self.dive_often()
+                self.dive_often(tuning.DIVES)
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             seconds = tuning.LAST_SECONDS + tuning.LAST_SECONDS_EACH * len(self.members)
             self.deadline = time.perf_counter() + seconds
             with end_early(SearchEnd()):
-                whole = self.within_limits(np.floor(self.master.weights + 1e-6))
-                counts = self.place_in_order(
-                    whole, self.master, np.argsort(-self.sizes(), kind="stable").tolist()
-                )
+                whole = np.floor(self.master.weights + 1e-6)
+                order = np.argsort(-self.sizes(), kind="stable").tolist()
+                kept = np.zeros(0) if self.overload(whole).any() else whole
+                counts = self.place_in_order(kept, self.master, order)
                 self.counts = self.counts if counts is None else counts
         if not self.is_plan(self.counts):
             return None
@@ -113,20 +114,23 @@ class Rounding:
             found[self.pool.owner[column]].append(each)
         return [found[member] for member in range(len(self.members))]
 
-    def dive_often(self) -> None:
+    def dive_often(self, times: int) -> None:
         """Dive until the plan is good, in drawn orders; what has fitted nowhere comes first."""
         sizes = self.sizes()
-        for number in range(tuning.DIVES):
+        for _ in range(times):
             if self.is_good():
                 return
-            drawn = sizes * self.rng.lognormal(0.0, tuning.DRAWN if number else 0.0, len(sizes))
+            drawn = sizes * self.rng.lognormal(0.0, 0.0 if times == 1 else tuning.DRAWN, len(sizes))
             drawn[list(self.misfits)] += 1.0
-            counts = self.dive(drawn)
+            counts = self.dive(drawn, math.inf if times == 1 else tuning.TRIED)
             if counts is not None and self.paid(counts) < self.value_of_plan():
                 self.counts = counts
 
-    def dive(self, sizes: FloatArray) -> FloatArray | None:
-        """Fix databases whole, the largest first; None: one fits nowhere, or no better plan."""
+    def dive(self, sizes: FloatArray, tried_from: float) -> FloatArray | None:
+        """Fix databases whole, the largest first; None: one fits nowhere, or no better plan.
+
+        Those of a size `tried_from` on are fixed alone where the master splits them.
+        """
         fixed, counts = np.zeros(len(sizes), dtype=np.bool_), np.zeros(0)
         master, best = self.master, self.value_of_plan()
         while not fixed.all():
@@ -134,6 +138,14 @@ class Rounding:
             if (~fixed).sum() <= tuning.LAST_TOGETHER:
                 least = 0.0
             chosen = np.flatnonzero(~fixed & (sizes >= least))
+            tried = self.best_of_split(master, chosen[sizes[chosen] >= tried_from], fixed, counts)
+            if tried is not None:
+                number, counts = tried
+                fixed[number] = True
+                master = self.priced_again(fixed, counts)
+                if master.value >= best:
+                    return None
+                continue
             whole = np.floor(master.weights + 1e-6)
             whole[~np.isin(self.pool.owners(np.arange(len(whole))), chosen)] = 0.0
             whole[: len(counts)] += counts
@@ -149,6 +161,25 @@ class Rounding:
                 return None
         return counts
 
+    def best_of_split(
+        self, master: MasterResult, among: IntArray, fixed: BoolArray, counts: FloatArray
+    ) -> tuple[int, FloatArray] | None:
+        """Fix one large database that a master splits, in the part that costs the others least."""
+        owner, tried = self.pool.owners(np.arange(len(master.weights))), dict[float, FloatArray]()
+        parts = (master.weights > 1e-6) & (master.weights < 1 - 1e-6) & np.isin(owner, among)
+        parts &= self.copies[owner] == 1
+        if not parts.any():
+            return None
+        number = int(owner[np.flatnonzero(parts)[master.weights[parts].argmax()]])
+        mine = np.arange(len(self.copies)) == number
+        for column in np.flatnonzero(parts & (owner == number)).tolist():
+            total = np.zeros(len(self.pool))
+            total[: len(counts)] = counts
+            total[column] = 1.0
+            if not self.overload(total).any():
+                tried[self.relaxation.solve(self.deadline, fixed | mine, total).value] = total
+        return (number, tried[min(tried)]) if tried else None
+
     def priced_again(self, fixed: BoolArray, counts: FloatArray) -> MasterResult:
         """Solve the master with some databases fixed, and price the others."""
         master, new = self.relaxation.solve(self.deadline, fixed, counts), False
@@ -159,25 +190,6 @@ class Rounding:
             assert priced.configuration is not None  # the first round has found one
             new |= self.pool.add(number, priced.configuration)
         return self.relaxation.solve(self.deadline, fixed, counts) if new else master
-
-    def within_limits(self, counts: FloatArray) -> FloatArray:
-        """Take copies away from limits that are exceeded, those that use most of one first."""
-        chosen = np.flatnonzero(counts)
-        left = counts[chosen]
-        place, rows, amount = self.pool.entries(chosen)
-        for row in np.flatnonzero(self.overload(counts)).tolist():
-            self.check_time()
-            mine, use = place[rows == row], amount[rows == row]
-            beyond = float(use @ left[mine]) - self.pool.rows.capacity[row]
-            for index in np.argsort(-use, kind="stable").tolist():
-                if beyond <= 0:
-                    break
-                taken = min(left[mine[index]], math.ceil(beyond / use[index]))
-                left[mine[index]] -= taken
-                beyond -= taken * use[index]
-        total = np.zeros(len(counts))
-        total[chosen] = left
-        return total
 
     def sizes(self) -> FloatArray:
         """Return the largest part of a limit that a column of each database takes."""
@@ -260,7 +272,7 @@ class Rounding:
         bounds all plans of at most `most`, and a choice within all limits is the best of them.
         """
         count, prices = len(self.members), self.master.prices
-        if count > tuning.SMALL_FLEET:
+        if count > tuning.SMALL_FLEET or self.is_good():
             return
         above = [np.zeros(0)] * count
         least = -float(prices @ self.pool.rows.capacity)
@@ -313,7 +325,7 @@ class Rounding:
         Of those with the same use of the limits that count only the cheapest; of ties any one.
         None: they are too many.
         """
-        rows, chosen = self.pool.rows, dict[int, list[Configuration]]()
+        rows, found = self.pool.rows, list[tuple[int, Configuration, float]]()
         for table, mine in self.tables.by_table(range(len(self.members))).items():
             assert table is not None
             costs = self.tables.costs(table, mine)
@@ -331,11 +343,10 @@ class Rounding:
                 tied = np.floor(np.log(np.maximum(cost[near], 1e-300)) / _TIE)
                 near = near[np.lexsort((ties.random(len(cost))[near], tied, key[near]))]
                 near = near[np.unique(key[near], return_index=True)[1]]
-                chosen[number] = [table.configurations[place] for place in near.tolist()]
-        if sum(map(len, chosen.values())) > tuning.SMALL_FLEET_COLUMNS:
-            return None
-        pairs = [(number, one) for number, each in chosen.items() for one in each]
-        return np.sort(np.array([self.pool.index(*pair) for pair in pairs], dtype=np.intp))
+                found += [(number, table.configurations[k], float(cost[k])) for k in near.tolist()]
+                if len(found) > tuning.SMALL_FLEET_COLUMNS:
+                    return None
+        return np.sort(np.array([self.pool.index(*each) for each in found], dtype=np.intp))
 
     def value_of_plan(self) -> float:
         """Return the value of the plan; +∞ when there is none."""

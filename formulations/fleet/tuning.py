@@ -29,6 +29,9 @@ CONNECT_SECONDS = 20.0
 DIVES, DRAWN = 24, 0.3
 """Dives for a plan that is good, and the deviation of the logarithms of sizes behind the first
 [no study]."""
+TRIED = 0.05
+"""Part of a limit from which on a database is fixed alone, once each part of it was tried
+[no study]."""
 TOGETHER, LAST_TOGETHER = 0.5, 20
 """Databases that are fixed together: those of at least such a part of the largest one's size, or
 as few as the second number [exact.scale]."""

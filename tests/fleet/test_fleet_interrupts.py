@@ -154,13 +154,13 @@ def test_a_column_that_was_half_added_is_dropped(monkeypatch: pytest.MonkeyPatch
     calls = 0
     add = ColumnPool.add
 
-    def half(self: ColumnPool, member: int, configuration: object) -> bool:
+    def half(self: ColumnPool, member: int, *more: object) -> bool:
         nonlocal calls
         calls += 1
         if calls == 8:
             self.owner.append(member)
             raise KeyboardInterrupt
-        return add(self, member, configuration)  # type: ignore[arg-type]
+        return add(self, member, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ColumnPool, "add", half)
     found = solve_fleet(crowded(), FleetSearch(gap=0.0))
