@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 72988,
-    "formulations": 34217,
+    "formulations": 34214,
     "heuristics": 5791,
     "benchmarks": 12919,
     "tests": 50107,
@@ -36,7 +36,7 @@ ROOMS = {
     "formulations/cpsat": 0,
     "formulations/enumeration": 748,
     "formulations/exact": 19594,
-    "formulations/fleet": 1821,
+    "formulations/fleet": 1818,
     "formulations/milp": 2281,
     "formulations/online": 1697,
     "formulations/overtime": 258,
