@@ -433,16 +433,23 @@ def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Pl
     closed = search.termination is Termination.FINISHED or search.bound == math.inf
     leaders = len({case.leader for case in search.bounds or {}})
     stats |= {"leaders": leaders, "rows": sum(map(len, search.entered.values()))}
-    if found is None and closed and not (measured or start.impossible):
-        notes.append(f"infeasible by the word of {method!r} alone: the complete search gave up")
-    reasons = [f"no configuration keeps every rule and limit, under any leader ({method!r})"]
+    bound, reasons = -math.inf, list[str]()
+    if found is not None:
+        bound = min(search.bound, search.value)
+    elif closed or start.impossible:
+        bound, search.termination = math.inf, Termination.FINISHED
+        reasons = [f"no configuration keeps every rule and limit, under any leader ({method!r})"]
+        if not closed:
+            reasons = ["a complete search found no configuration that obeys all rules"]
+        elif not (measured or start.impossible):
+            notes.append(f"infeasible by the word of {method!r} alone: the complete search gave up")
     return Plan.of(
         problem,
         found,
         method=method,
-        bound=min(search.bound, search.value) if found is not None or closed else -math.inf,
+        bound=bound,
         termination=search.termination,
-        reasons=reasons if found is None and closed else (),
+        reasons=reasons,
         notes=notes,
         stats=stats,
     )

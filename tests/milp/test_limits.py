@@ -428,6 +428,14 @@ def test_infeasible_by_two_searches():
     assert any("HiGHS" in reason and "complete search" in reason for reason in plan.reasons)
 
 
+@pytest.mark.parametrize("method", ["milp", "cp-sat"])
+def test_the_complete_search_proves_infeasible_without_time(method):
+    """No time is left for the programs: what was proven before them stays."""
+    plan = solve(conflict(), method, time_limit=0)
+    assert (plan.status, plan.termination) == (Status.INFEASIBLE, Termination.FINISHED)
+    assert "complete search" in plan.reasons[0]
+
+
 def test_infeasible_is_confirmed_leader_by_leader(monkeypatch):
     """Where the complete search gives up, the programs of single leaders are asked."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())
