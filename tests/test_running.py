@@ -39,8 +39,7 @@ def test_what_runs_today_is_read_from_any_file(tmp_path, monkeypatch, command, w
     (world / "read.json").write_text(json.dumps(roles))
     answers = []
     for name in ("three.json", "bare.json", "bare.toml", "read.json"):
-        done = command(*words.split(), name)
-        assert done.code == 0, done.err
+        done = command(*words.split(), name, code=0)
         found = done.document
         answers.append([found.get(key) for key in ("voters", "steps", "mean_latency_ms", "best")])
     assert all(answer == answers[0] for answer in answers)

@@ -314,8 +314,7 @@ def test_exit_codes(command, world):
     ],
 )
 def test_bad_input(command, world, arguments, message):
-    outcome = command(*arguments, world)
-    assert outcome.code == 1
+    outcome = command(*arguments, world, code=1)
     assert message in outcome.err
     assert outcome.out == ""
 
@@ -341,8 +340,7 @@ def test_sweep_prints_gains(command, world, tmp_path):
 def test_pareto(command, world, tmp_path):
     picture = tmp_path / "frontier.pdf"
     arguments = ("compare", "fronts", world, "--replicas", "1..4", "--voters", "1", "--method")
-    outcome = command(*arguments, "exhaustive", "--json", "--plot", picture)
-    assert outcome.code == 0
+    outcome = command(*arguments, "exhaustive", "--json", "--plot", picture, code=0)
     assert outcome.document["complete"] is True
     costs = [point["cost"] for point in outcome.document["points"]]
     latencies = [point["mean_latency"] for point in outcome.document["points"]]
@@ -455,8 +453,7 @@ def test_the_import_reports_and_sensitivity_answers(command, tmp_path):
     assert [(d["pairs"], d["factor"]) for d in doubts[:2]] == [
         ([["c", "b"]], f) for f in (0.8, 1.2)
     ]
-    outcome = command("explain", plan, "--pair", "c:b")
-    assert outcome.code == 1
+    outcome = command("explain", plan, "--pair", "c:b", code=1)
     assert "--pair: no share" in outcome.err
 
 
@@ -571,8 +568,7 @@ def test_the_command(command, tmp_path):
     save_instance(instance, tmp_path / "mine")
     folder, plan = tmp_path / "mine", tmp_path / "plan.json"
     assert command("solve", folder, "--replicas", 3, "--voters", 2, "-o", plan).code == 0
-    text = command("next", folder, "--from", plan)
-    assert text.code == 0
+    text = command("next", folder, "--from", plan, code=0)
     assert "as it is" in text.out
     assert "cost USD" in text.out
     rows = command("next", folder, "--from", plan, "--json").document["rows"]
@@ -588,8 +584,7 @@ def test_the_command(command, tmp_path):
         (("--scale-demand", f"{client}=2", "--scale-demand", f"{client}=3"), "twice"),
         (("--without", "nowhere"), "--without"),
     ):
-        bad = command("next", folder, "--from", plan, *options)
-        assert bad.code == 1
+        bad = command("next", folder, "--from", plan, *options, code=1)
         assert words in bad.err
 
 
@@ -671,8 +666,7 @@ def test_the_tables_are_what_is_printed(command):
     shown, text = commands("compare-and-sweep.md")
     assert [line.split()[0] for line in shown] == ["compare", "compare"]
     for line in shown:
-        outcome = command(*shlex.split(line))
-        assert outcome.code == 0
+        outcome = command(*shlex.split(line), code=0)
         after = text.split(line, 1)[1].lstrip("\n").split("\n\n", 1)[0]
         rows = [line[4:] for line in after.splitlines()]
         printed = outcome.out.splitlines()
@@ -682,8 +676,7 @@ def test_the_tables_are_what_is_printed(command):
 
 def test_the_conflict_is_what_is_printed(command):
     shown, text = commands("infeasible.md")
-    outcome = command(*shlex.split(shown[0]))
-    assert outcome.code == 2
+    outcome = command(*shlex.split(shown[0]), code=2)
     first = text.split("\n> ", 1)[1].split("\n\n", 1)[0]
     quoted = first.replace("\n> ", " ")
     assert quoted in " ".join(outcome.out.split())
@@ -693,7 +686,6 @@ def test_the_proof_is_what_is_printed(command, tmp_path):
     (_, line), text = commands("infeasible.md")
     solve, file = line.split(" > ")
     (tmp_path / file).write_text(command(*shlex.split(solve)).out)
-    outcome = command("check", tmp_path / file)
-    assert outcome.code == 0
+    outcome = command("check", tmp_path / file, code=0)
     after = text.split(f"    placement check {file}\n", 1)[1].split("\n\n", 2)[1]
     assert [line[4:] for line in after.splitlines()] == outcome.out.splitlines()

@@ -36,14 +36,18 @@ Run = Callable[..., Outcome]
 
 
 def runner(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs ``placement`` with the given arguments."""
+    """Return a function that runs ``placement`` with the given arguments.
 
-    def run(*arguments: object) -> Outcome:
+    With `code` it asserts that the command ends with this exit code.
+    """
+
+    def run(*arguments: object, code: int | None = None) -> Outcome:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
+        found = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
-        return Outcome(code, captured.out, captured.err)
+        assert code in (None, found), captured.err or captured.out
+        return Outcome(found, captured.out, captured.err)
 
     return run
 

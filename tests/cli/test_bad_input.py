@@ -424,8 +424,7 @@ def test_files_that_are_another_or_in_vain(
     Path("list.json").write_text("[]")
     before = _snapshot(tmp_path)
     output = () if "--foo" in arguments else ("-o", "out")
-    outcome = command(*arguments, *output)
-    assert outcome.code == 1
+    outcome = command(*arguments, *output, code=1)
     assert outcome.err.startswith(f"error: {message}")
     assert _snapshot(tmp_path) == before
 
@@ -485,8 +484,7 @@ def test_the_cases_are_spoilt_and_not_the_world_itself(
     assert outcome.code == 0
     assert (tmp_path / "out").exists()
     shutil.rmtree(world)
-    outcome = command("show", world)
-    assert outcome.code == 1
+    outcome = command("show", world, code=1)
     assert "no such data set or file" in outcome.err
     assert "world27" in outcome.err
 

@@ -68,8 +68,7 @@ def test_a_plan_at_the_time_limit_is_0_with_its_gap(
         )  # fmt: skip
 
     _method(monkeypatch, half_way)
-    outcome = command("solve", world, *COUNTS)
-    assert outcome.code == 0
+    outcome = command("solve", world, *COUNTS, code=0)
     assert "feasible, gap 25 %" in outcome.out
 
 
@@ -111,8 +110,7 @@ def test_a_defect_of_ours_is_not_hidden(
 
 
 def test_a_method_that_cannot_take_the_question_says_why(command: Run, world: Path) -> None:
-    outcome = command("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2")
-    assert outcome.code == 1
+    outcome = command("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2", code=1)
     assert "'tier2' does not support this problem" in outcome.err
 
 
@@ -145,8 +143,7 @@ def test_mistakes_in_the_arguments_are_1(
     words: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    outcome = command(*arguments)
-    assert outcome.code == 1
+    outcome = command(*arguments, code=1)
     assert outcome.out == ""
     assert outcome.err.startswith("error: ")
     assert words in outcome.err
@@ -159,8 +156,7 @@ def test_names_cannot_move_the_cursor(command: Run, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert "\x1b" not in outcome.out
     assert "a\\x1b[2J" in outcome.out
-    outcome = command("solve", tmp_path / "w", *COUNTS, "--pin", "\x1b[2J")
-    assert outcome.code == 1
+    outcome = command("solve", tmp_path / "w", *COUNTS, "--pin", "\x1b[2J", code=1)
     assert "\x1b" not in outcome.err
 
 
@@ -295,8 +291,7 @@ def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
 
     _method(monkeypatch, stopped)
     asked = (world, "--replicas", 2, "--voters", 1)
-    outcome = command("solve", *asked, "-o", tmp_path / "plan.json")
-    assert outcome.code == 130
+    command("solve", *asked, "-o", tmp_path / "plan.json", code=130)
     assert load_plan(tmp_path / "plan.json").found
     assert command("solve", *asked, "--json").code == 130
     monkeypatch.undo()
@@ -376,8 +371,7 @@ def test_names_cannot_turn_the_text_of_a_quorum_plan(command: Run, tmp_path: Pat
     (tmp_path / "rtt.csv").write_text(
         f"site,a{OVERRIDE},b,c\na{OVERRIDE},0,3,4\nb,3,0,5\nc,4,5,0\n", encoding="utf-8"
     )
-    outcome = command("lab", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
-    assert outcome.code == 0
+    outcome = command("lab", "quorum", tmp_path / "rtt.csv", "--reads", "b=1", code=0)
     assert OVERRIDE not in outcome.out
     assert "Replicas  a\\u202e, b, c" in outcome.out
 

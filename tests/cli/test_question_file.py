@@ -206,8 +206,7 @@ def _value(action: argparse.Action) -> str:
 def test_an_option_that_does_nothing_alone_is_refused(
     command: Run, world: Path, options: list[str], needed: str
 ) -> None:
-    done = command("solve", world, "--replicas", 2, *options)
-    assert done.code == 1
+    done = command("solve", world, "--replicas", 2, *options, code=1)
     assert f"{options[0]}: does nothing without {needed}" in done.err
 
 
@@ -304,8 +303,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(
 ) -> None:
     (folder / "bad.toml").write_text(text)
     (folder / "dump.json").write_text('{"members": [{"name": "a"}]}')
-    done = command("solve", "bad.toml", "-o", "plan.json")
-    assert done.code == 1
+    done = command("solve", "bad.toml", "-o", "plan.json", code=1)
     for words in expected:
         assert words in done.err, done.err
     assert not (folder / "plan.json").exists()
@@ -341,8 +339,7 @@ def test_prices_per_gb_say_so(command: Run, folder: Path) -> None:
 
 
 def test_coordinates_are_no_levels(command: Run, folder: Path) -> None:
-    done = command("solve", "question.toml", "--survive", "latitude")
-    assert done.code == 1
+    done = command("solve", "question.toml", "--survive", "latitude", code=1)
     assert "expected one of the levels: 'site', 'country'" in done.err
 
 
@@ -360,8 +357,7 @@ def test_coordinates_are_no_levels(command: Run, folder: Path) -> None:
     ],
 )
 def test_did_you_mean(command: Run, words: list[object], hint: str) -> None:
-    done = command(*words)
-    assert done.code == 1
+    done = command(*words, code=1)
     assert hint in done.err
 
 
@@ -547,8 +543,7 @@ def test_words_that_come_next(line: str, some: set[str], none: set[str], tmp_pat
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_lines_for_a_shell_name_the_command(shell: str, command: Run) -> None:
-    outcome = command("--completion", shell)
-    assert outcome.code == 0
+    outcome = command("--completion", shell, code=0)
     assert "placement" in outcome.out
     assert "_ARGCOMPLETE" in outcome.out
 
@@ -557,8 +552,7 @@ def test_without_argcomplete_the_error_says_how_to_get_it(
     command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
-    outcome = command("--completion", "bash")
-    assert outcome.code == 1
+    outcome = command("--completion", "bash", code=1)
     assert "pip install '.[completion]'" in outcome.err
 
 

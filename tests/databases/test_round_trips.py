@@ -320,8 +320,7 @@ def read(command, *more):
 def test_short_names_are_the_system(command, world):
     assert load_system("crdb") is load_system("cockroachdb")
     assert "crdb" not in available()
-    short = command("db", "export", "crdb", "plan.json", "--database", "app")
-    assert short.code == 0
+    short = command("db", "export", "crdb", "plan.json", "--database", "app", code=0)
     assert short.out == command("db", "export", "cockroachdb", "plan.json", "--database", "app").out
 
 
@@ -351,11 +350,9 @@ def test_evaluate_holds_the_deployment_against_rules(command):
 
 def test_lint_tells_broken_from_weak_by_the_exit_code(command, world):
     lint = ("db", "lint", "cockroachdb", "zones.sql", "--instance", "mine")
-    weak = command(*lint)
-    assert weak.code == 0
+    weak = command(*lint, code=0)
     assert "even-voters" in weak.out
-    goal = command(*lint, "--survive", "site", "--json")
-    assert goal.code == 2
+    goal = command(*lint, "--survive", "site", "--json", code=2)
     assert goal.document["broken"]
     assert {f["rule"] for f in goal.document["findings"]} >= {"survival-goal", "arbiter-helps"}
     (world / "zones.sql").write_text(ZONES.replace("num_replicas = 4", "num_replicas = 3"))
@@ -395,8 +392,7 @@ def test_what_cannot_be_said_is_refused_and_nothing_is_written(command, world):
 
 
 def test_every_system_is_listed(command):
-    shown = command("db", "export", "--list")
-    assert shown.code == 0
+    shown = command("db", "export", "--list", code=0)
     listed = command("db", "export", "--list", "--json").document
     assert [one["name"] for one in listed] == [*available()]
     assert all(name in shown.out for name in available())
@@ -424,8 +420,7 @@ def test_every_system_has_its_part_of_the_page():
     ],
 )
 def test_mistakes_are_one_line(command, arguments, word):
-    done = command(*arguments)
-    assert done.code == 1
+    done = command(*arguments, code=1)
     assert word in done.err
     assert sum(line.startswith("error: ") for line in done.err.splitlines()) == 1
 
@@ -435,7 +430,6 @@ def test_names_that_do_not_fit_are_listed_in_one_sentence(command, world, system
     instance = random_instance(2, sites=3, clients=2).replace(sites=("A b", "C d", "E f"))
     problem = package.Problem(instance, replicas=3, voters=3)
     package.io.save_plan(package.solve(problem), "spaces.json")
-    outcome = command("db", "export", system, "spaces.json", "--database", "app")
-    assert outcome.code == 1
+    outcome = command("db", "export", system, "spaces.json", "--database", "app", code=1)
     assert outcome.err.count("'A b', 'C d', 'E f'") == 1
     assert outcome.err.count("--localities") == 1

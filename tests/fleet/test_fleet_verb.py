@@ -67,8 +67,7 @@ def call(folder: Path, *more: object) -> list[object]:
 
 def test_a_plan_within_the_limits_with_its_proof(command: Run, folder: Path) -> None:
     limits = ("--limits", folder / "limits.csv")
-    out = command(*call(folder, *limits, "--gap", 0, "-o", folder / "plan.json"))
-    assert out.code == 0, out.err
+    out = command(*call(folder, *limits, "--gap", 0, "-o", folder / "plan.json"), code=0)
     assert "4 databases on 3 sites, 1 shared limits" in out.out
     assert "storage GB at Oslo" in out.out
     assert "left free" not in out.out
@@ -80,8 +79,7 @@ def test_a_plan_within_the_limits_with_its_proof(command: Run, folder: Path) -> 
 
 
 def test_csv_has_a_row_for_each_database(command: Run, folder: Path) -> None:
-    out = command(*call(folder, "--csv"))
-    assert out.code == 0
+    out = command(*call(folder, "--csv"), code=0)
     lines = out.out.strip().split("\n")
     assert lines[0].startswith("database,copies,leader,voters,replicas,mean_ms,alone_ms")
     assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
@@ -92,26 +90,21 @@ def test_check_and_report_know_a_plan_of_a_fleet(command: Run, folder: Path) -> 
     (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,\nb,20,1\n")
     (folder / "limits.csv").write_text("site,storage_gb,leader_operations\nOslo,30,9\nRome,,\n")
     for name in ("plan.json", "plan.parquet"):
-        out = command(*call(folder, *limits, "-o", folder / name))
-        assert out.code == 0, out.err
-        out = command("check", folder / name)
-        assert out.code == 0, out.err
+        command(*call(folder, *limits, "-o", folder / name), code=0)
+        out = command("check", folder / name, code=0)
         assert out.out.startswith("proved: no plan of the fleet is below")
         out = command("check", folder / name, "--json")
         assert json.loads(out.out)["limits"] == 2
-        out = command("report", folder / name, "-o", folder / f"{name}.html")
-        assert out.code == 0, out.err
+        command("report", folder / name, "-o", folder / f"{name}.html", code=0)
         assert '"constraints"' not in (folder / f"{name}.html").read_text()
     document = json.loads((folder / "plan.json").read_text())
     document["bound"] = document["value"] * 1.01
     document["gap"] = 0.0
     (folder / "plan.json").write_text(json.dumps(document))
-    out = command("check", folder / "plan.json")
-    assert out.code == 2
+    out = command("check", folder / "plan.json", code=2)
     assert out.out.startswith("refused: the prices prove")
     (folder / "plan.parquet").write_bytes((folder / "plan.parquet").read_bytes()[:-9])
-    out = command("check", folder / "plan.parquet")
-    assert out.code == 1
+    out = command("check", folder / "plan.parquet", code=1)
     assert "not a Parquet file" in out.err
 
 
@@ -120,17 +113,14 @@ def test_files_say_which_limits_are_short(suffix: str, command: Run, folder: Pat
     (folder / "limits.csv").write_text('site,storage_gb\nOslo,20\nRome,25\n"Washington, DC",20\n')
     (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,3\nb,20,1\nc,5,\n")
     file = folder / f"none.{suffix}"
-    out = command(*call(folder, "--limits", folder / "limits.csv", "-o", file))
-    assert out.code == 2
+    out = command(*call(folder, "--limits", folder / "limits.csv", "-o", file), code=2)
     assert "short by" in out.out
     if suffix == "csv":
         assert file.read_text().startswith("limit,short_by,of,price\nstorage GB at")
         return
-    proved = command("check", file)
-    assert proved.code == 0, proved.err
+    proved = command("check", file, code=0)
     assert proved.out.startswith("proved: no plan of the fleet is within all limits")
-    out = command("report", file, "-o", folder / "none.html")
-    assert out.code == 0, out.err
+    command("report", file, "-o", folder / "none.html", code=0)
     assert "Limits that are short" in (folder / "none.html").read_text()
 
 
@@ -139,11 +129,9 @@ def test_headroom_leaves_a_part_of_every_limit_free(command: Run, folder: Path) 
     (folder / "less.csv").write_text("site,storage_gb\nOslo,22.5\nRome,\n")
     files = folder / "asked.json", folder / "less.json"
     asked = ("--limits", folder / "limits.csv", "--headroom", 0.25)
-    out = command(*call(folder, *asked, "--gap", 0, "-o", files[0]))
-    assert out.code == 0, out.err
+    out = command(*call(folder, *asked, "--gap", 0, "-o", files[0]), code=0)
     assert "1 shared limits, 25 % of each left free" in out.out
-    less = command(*call(folder, "--limits", folder / "less.csv", "--gap", 0, "-o", files[1]))
-    assert less.code == 0, less.err
+    command(*call(folder, "--limits", folder / "less.csv", "--gap", 0, "-o", files[1]), code=0)
     found, other = (json.loads(file.read_text()) for file in files)
     assert found["question"]["limits"]["headroom"] == 0.25
     assert found["limits"] == other["limits"]
@@ -180,29 +168,25 @@ def test_bad_tables_name_file_row_and_field(
     file: str, text: str, error: str, command: Run, folder: Path
 ) -> None:
     (folder / file).write_text(text)
-    out = command(*call(folder, "--limits", folder / "limits.csv"))
-    assert out.code == 1
+    out = command(*call(folder, "--limits", folder / "limits.csv"), code=1)
     assert error in out.err
 
 
 def test_a_generated_fleet_reports_its_rounds(command: Run) -> None:
-    out = command("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
-    assert out.code == 0
+    out = command("fleet", "world27", "--fleet", 5, *QUESTION, "--progress", code=0)
     assert "round 1  relaxation" in out.err
 
 
 def test_parquet_has_the_table_and_the_proof(command: Run, folder: Path) -> None:
     limits = ("--limits", folder / "limits.csv")
     for suffix in ("json", "parquet"):
-        out = command(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"))
-        assert out.code == 0, out.err
+        command(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"), code=0)
         again = command("check", folder / f"plan.{suffix}")
         assert again.out.startswith("proved: no plan of the fleet is below")
     one, other = (read_fleet_document(folder / f"plan.{suffix}") for suffix in ("json", "parquet"))
     assert one == other
     (folder / "plan.parquet").write_bytes(b"PAR1 and more")
-    refused = command("check", folder / "plan.parquet")
-    assert refused.code == 1
+    refused = command("check", folder / "plan.parquet", code=1)
     assert "not a Parquet file" in refused.err
 
 
@@ -214,8 +198,7 @@ def test_the_page_shows_limits_and_databases(command: Run, folder: Path, suffix:
     )
     plan, page = folder / f"plan.{suffix}", folder / "page.html"
     assert command(*question, plan).code == 0
-    out = command("report", plan, "-o", page)
-    assert out.code == 0, out.err
+    command("report", plan, "-o", page, code=0)
     text = page.read_text(encoding="utf-8")
     document = read_fleet_document(plan)
     for limit in document["limits"]:
@@ -245,12 +228,10 @@ def test_demand_in_parts(command: Run, folder: Path, monkeypatch: pytest.MonkeyP
         table.iloc[2:].to_parquet(parts / "b.parquet")
         question = call(folder, "--csv")
         question[question.index("--demand") + 1] = parts
-        found = command(*question)
-        assert found.code == 0, found.err
+        found = command(*question, code=0)
         assert sorted(found.out.split("\n")) == sorted(whole.out.split("\n")), name
     rows.assign(client=["Oslo", "Lagos", "Bern", "Nowhere"]).to_parquet(parts / "b.parquet")
-    refused = command(*question)
-    assert refused.code == 1
+    refused = command(*question, code=1)
     assert "b.parquet, row 4: client: no client of the instance: got 'Nowhere'" in refused.err
     for file in parts.iterdir():
         file.unlink()
@@ -262,16 +243,14 @@ def test_generated_fleets_have_sizes_and_hours(command: Run, tmp_path: Path) -> 
     plans = {}
     for hour in (None, 2, 14):
         more = () if hour is None else ("--fleet-hour", hour)
-        out = command(*asked, *more, "-o", tmp_path / f"{hour}.json")
-        assert out.code == 0, out.err
+        command(*asked, *more, "-o", tmp_path / f"{hour}.json", code=0)
         plans[hour] = json.loads((tmp_path / f"{hour}.json").read_text())["plans"]
     sizes = [[one["storage_gb"] for one in rows] for rows in plans.values()]
     assert sizes[0] == sizes[1] == sizes[2]
     assert len(set(sizes[0])) == 6
     early, late = ([one["counts"] for one in plans[hour]] for hour in (2, 14))
     assert early != late
-    out = command("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION)
-    assert out.code == 1
+    out = command("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION, code=1)
     assert "--fleet-hour" in out.err
 
 
@@ -350,8 +329,7 @@ def test_the_bound_of_a_search_that_finds_nothing_is_proved(tmp_path: Path, comm
     assert found.prices is not None
     assert found.prices.any()
     written(found, tmp_path / "plan.json")
-    outcome = command("check", tmp_path / "plan.json")
-    assert outcome.code == 0, outcome.out
+    outcome = command("check", tmp_path / "plan.json", code=0)
     assert "the search found none" in outcome.out
 
 

@@ -567,8 +567,7 @@ def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
 
 def test_import_sorts_and_says_so(command: Run, tmp_path: Path) -> None:
     rtt, counts = write(tmp_path, TWO_SITES, "rtt.csv"), write(tmp_path, SCRAMBLED)
-    done = command("import", rtt, "--counts", counts, "-o", tmp_path / "mine")
-    assert done.code == 0
+    done = command("import", rtt, "--counts", counts, "-o", tmp_path / "mine", code=0)
     assert "counts.csv: sorted 3 intervals by time" in done.err
     made = load_instance(tmp_path / "mine")
     assert made.intervals[0] == "2026-11-19T20:00"

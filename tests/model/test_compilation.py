@@ -236,8 +236,7 @@ def test_the_command_line_needs_no_voters(command: Run) -> None:
 
 
 def test_a_sweep_needs_numbers_of_voters(command: Run) -> None:
-    answer = command("compare", "sizes", "world27", "--replicas", "3..5")
-    assert answer.code == 1
+    answer = command("compare", "sizes", "world27", "--replicas", "3..5", code=1)
     assert "--voters: no numbers of voters" in answer.err
 
 

@@ -278,7 +278,7 @@ def test_it_survives_a_file(tmp_path):
     assert check_certificate(again) == check_certificate(plan)
 
 
-def test_the_command_proves_and_refuses(tmp_path, capsys):
+def test_the_command_proves_and_refuses(tmp_path, capsys, command):
     world = placement.load("azure")
     country = world.labels("country")
     two = [s for s, c in zip(world.sites, country, strict=True) if c in ("US", "AU")]
@@ -287,15 +287,15 @@ def test_the_command_proves_and_refuses(tmp_path, capsys):
     assert main(["solve", "azure", *ask, "--json"]) == 2
     path = tmp_path / "plan.json"
     path.write_text(capsys.readouterr().out)
-    said = told(capsys, 0, "check", path).out
+    said = command("check", path, code=0).out
     assert said.startswith("proved: no configuration obeys all constraints\n")
-    answer = json.loads(told(capsys, 0, "check", path, "--json").out)
+    answer = json.loads(command("check", path, "--json", code=0).out)
     assert answer == {"proved": True, "status": "infeasible", "leaders": len(two)}
 
     document = json.loads(path.read_text())
     document["certificate"]["proofs"][0]["leaders"].pop()
     path.write_text(json.dumps(document))
-    assert "refused: not exactly one proof" in told(capsys, 2, "check", path).out
+    assert "refused: not exactly one proof" in command("check", path, code=2).out
 
 
 def small(**extra):
@@ -369,7 +369,7 @@ def test_that_there_is_no_plan_can_be_seen_by_looking_at_everything():
         check_certificate(none)
 
 
-def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path, capsys):
+def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path, command):
     plan = run(load_method("milp"), small(), Options())
     assert plan.status is Status.OPTIMAL
     assert not plan.certified
@@ -382,7 +382,7 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     page.write_text(report_html(plan), encoding="utf-8")
     assert "(proved by milp; no certificate)" in page.read_text(encoding="utf-8")
     save_plan(plan, tmp_path / "plan.json")
-    shown = json.loads(told(capsys, 0, "show", tmp_path / "plan.json", "--json").out)
+    shown = json.loads(command("show", tmp_path / "plan.json", "--json", code=0).out)
     assert shown["certificate"] is None
 
 
@@ -406,13 +406,6 @@ def test_no_plan_keeps_a_limit_after_the_loss_of_two_sites(clients_move):
     assert check_certificate(plan).bound == math.inf
 
 
-def told(capsys, code, *words):
-    """Run the command, which ends with an exit code, and return what it printed."""
-    capsys.readouterr()
-    assert main([*map(str, words)]) == code
-    return capsys.readouterr()
-
-
 def solve(tmp_path, *more):
     plan = tmp_path / "plan.json"
     assert (
@@ -421,58 +414,58 @@ def solve(tmp_path, *more):
     return plan
 
 
-def test_a_plan_is_proved(tmp_path, capsys):
+def test_a_plan_is_proved(tmp_path, command):
     plan = solve(tmp_path)
-    said = told(capsys, 0, "check", plan).out
+    said = command("check", plan, code=0).out
     assert said.startswith("proved: no configuration has a mean latency below")
-    answer = json.loads(told(capsys, 0, "check", plan, "--json").out)
+    answer = json.loads(command("check", plan, "--json", code=0).out)
     assert answer["proved"] is True
     assert answer["leaders"] == 27
 
 
-def test_a_corrupted_certificate_is_refused(tmp_path, capsys):
+def test_a_corrupted_certificate_is_refused(tmp_path, command):
     plan = solve(tmp_path)
     document = json.loads(plan.read_text())
     document["certificate"]["proofs"].pop()
     plan.write_text(json.dumps(document))
-    assert "refused: not exactly one proof" in told(capsys, 2, "check", plan).out
-    assert json.loads(told(capsys, 2, "check", plan, "--json").out)["proved"] is False
+    assert "refused: not exactly one proof" in command("check", plan, code=2).out
+    assert json.loads(command("check", plan, "--json", code=2).out)["proved"] is False
 
 
-def test_a_plan_without_a_proof_is_refused(tmp_path, capsys):
+def test_a_plan_without_a_proof_is_refused(tmp_path, command):
     plan = solve(tmp_path, "--method", "kq")
-    assert "carries no certificate" in told(capsys, 2, "check", plan).out
+    assert "carries no certificate" in command("check", plan, code=2).out
 
 
-def test_a_search_is_repeated(tmp_path, capsys):
+def test_a_search_is_repeated(tmp_path, command):
     """A plan that another method proved without a certificate holds, and a worse one does not."""
     plan = solve(tmp_path, "--set", "certificate=false")
-    told(capsys, 2, "check", plan)
-    said = told(capsys, 0, "check", plan, "--again").out
+    command("check", plan, code=2)
+    said = command("check", plan, "--again", code=0).out
     assert said.startswith("searched again: no configuration has a mean latency below 84.33")
-    answer = json.loads(told(capsys, 0, "check", plan, "--again", "--json").out)
+    answer = json.loads(command("check", plan, "--again", "--json", code=0).out)
     assert answer["holds"] is True
     assert answer["bound"] <= answer["score"] * (1 + 1e-9)
     worse = solve(tmp_path, "--method", "nearest-centroid", "--force")
     assert (
-        "not proved: a second search finds 84.33" in told(capsys, 2, "check", worse, "--again").out
+        "not proved: a second search finds 84.33" in command("check", worse, "--again", code=2).out
     )
-    assert json.loads(told(capsys, 2, "check", worse, "--again", "--json").out)["holds"] is False
+    assert json.loads(command("check", worse, "--again", "--json", code=2).out)["holds"] is False
 
 
-def test_no_plan_is_found_again(tmp_path, capsys):
+def test_no_plan_is_found_again(tmp_path, command):
     path = tmp_path / "none.json"
     words = ["solve", "world27", "--replicas", "3", "--voters", "3", "--json"]
-    path.write_text(told(capsys, 2, *words, "--distinct", "continent=4").out)
-    again = told(capsys, 0, "check", path, "--again").out
+    path.write_text(command(*words, "--distinct", "continent=4", code=2).out)
+    again = command("check", path, "--again", code=0).out
     assert "searched again: no configuration obeys all constraints" in again
 
 
-def test_a_missing_file_is_bad_input(tmp_path, capsys):
-    assert "none.json" in told(capsys, 1, "check", tmp_path / "none.json").err
+def test_a_missing_file_is_bad_input(tmp_path, command):
+    assert "none.json" in command("check", tmp_path / "none.json", code=1).err
 
 
-def test_a_field_that_was_edited_is_bad_input(tmp_path, capsys):
+def test_a_field_that_was_edited_is_bad_input(tmp_path, command):
     plan = solve(tmp_path)
     text = plan.read_text()
     for key, value in (
@@ -482,25 +475,25 @@ def test_a_field_that_was_edited_is_bad_input(tmp_path, capsys):
     ):
         plan.write_text(json.dumps({**json.loads(text), key: value}))
         for command in ("check", "show"):
-            outcome = told(capsys, 1, command, plan)
+            outcome = command(command, plan, code=1)
             assert f"{plan}: {key}" in outcome.err
             assert "proved" not in outcome.out
 
 
-def test_the_work_is_limited(tmp_path, capsys):
+def test_the_work_is_limited(tmp_path, command):
     plan = solve(tmp_path)
     document = json.loads(plan.read_text())
     for proof in document["certificate"]["proofs"]:
         proof["events"] = [["enumerate"]]
     plan.write_text(json.dumps(document))
-    assert "more than 1,000,000 steps" in told(capsys, 1, "check", plan, "--work", "1000000").err
-    assert "--work: out of range: got '-1'" in told(capsys, 1, "check", plan, "--work", "-1").err
+    assert "more than 1,000,000 steps" in command("check", plan, "--work", "1000000", code=1).err
+    assert "--work: out of range: got '-1'" in command("check", plan, "--work", "-1", code=1).err
 
 
-def test_what_was_not_checked_says_so(tmp_path, capsys):
+def test_what_was_not_checked_says_so(tmp_path, command):
     plan = solve(tmp_path)
-    assert "optimal, bound claimed by exact, not checked" in told(capsys, 0, "show", plan).out
-    shown = json.loads(told(capsys, 0, "show", plan, "--json").out)
+    assert "optimal, bound claimed by exact, not checked" in command("show", plan, code=0).out
+    shown = json.loads(command("show", plan, "--json", code=0).out)
     assert shown["claim"] == "bound claimed by exact, not checked"
     page = tmp_path / "plan.html"
     assert main(["report", str(plan), "-o", str(page)]) == 0  # checks a short certificate itself

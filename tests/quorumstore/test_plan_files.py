@@ -65,8 +65,7 @@ def test_a_plan_reads_back_and_is_proved_again(problem, tmp_path, command):
         np.testing.assert_array_equal(getattr(again.problem, field), getattr(problem, field))
     second = save_plan(again, tmp_path / "second.json")
     assert second.read_text() == path.read_text()
-    outcome = command("check", path, "--json")
-    assert outcome.code == 0, outcome.out
+    outcome = command("check", path, "--json", code=0)
     assert outcome.document["proved"] is True
 
 
@@ -84,8 +83,7 @@ def test_a_claim_that_is_no_optimum_is_refused(tmp_path, command):
     document = json.loads(path.read_text())
     document.update(status="optimal", bound=document["value"], gap=0.0)
     path.write_text(json.dumps(document))
-    outcome = command("check", path)
-    assert outcome.code == 2
+    outcome = command("check", path, code=2)
     assert "below the bound" in outcome.out
     with pytest.raises(LimitError, match="replica sets"):
         prove_bound(problem, best.bound, work=10)
@@ -116,8 +114,7 @@ def test_the_losses_of_a_file_are_counted_before_they_are_listed(
         ("check", path, "--work", 1),
         ("report", path, "-o", tmp_path / "page.html"),
     ):
-        outcome = command(*verb)
-        assert outcome.code == 1
+        outcome = command(*verb, code=1)
         assert "plan.json" in outcome.err
         assert "evaluations" in outcome.err
         assert "--work" in outcome.err
@@ -133,8 +130,7 @@ def test_a_plan_without_certificate_is_proved_by_bounds_within_the_limit(tmp_pat
     document = json.loads(save_plan(plan, path).read_text())
     document.update(status="optimal", bound=plan.value, gap=0.0)
     path.write_text(json.dumps(document))
-    outcome = command("check", path, "--json")
-    assert outcome.code == 0
+    outcome = command("check", path, "--json", code=0)
     assert outcome.document["sets"] == outcome.document["by_normal"] == math.comb(50, 5)
     for verb in (("check", path), ("show", path), ("report", path, "-o", tmp_path / "page.html")):
         assert command(*verb, "--work", 1).code == 1
@@ -211,16 +207,14 @@ def test_the_command_saves_checks_exports_and_reports(command, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "page.html"
     asked = ("--reads", "us-east-1=80", "--reads", "eu-west-1=40", "--writes", "us-east-1=9",
              "--n-max", 3)  # fmt: skip
-    outcome = command("lab", "quorum", "aws", *asked, "-o", plan)
-    assert outcome.code == 0, outcome.err
+    outcome = command("lab", "quorum", "aws", *asked, "-o", plan, code=0)
     assert "optimal (N-1C" in outcome.out
     assert f"Written to {plan}" in outcome.out
     proof = command("check", plan).out
     assert proof.startswith("proved: no configuration has a value below")
     assert "bounds of the certificate" in proof
     for system in ("cassandra", "scylla"):
-        text = command("db", "export", system, plan, "--database", "shop")
-        assert text.code == 0, text.err
+        text = command("db", "export", system, plan, "--database", "shop", code=0)
         assert "NetworkTopologyStrategy" in text.out
     assert command("report", plan, "-o", page).code == 0
     html = page.read_text()
@@ -254,8 +248,7 @@ def test_folders_and_long_tables_are_taken(command, tmp_path):
     )  # fmt: skip
     assert level.code in (0, 2), level.err
     long.write_text("src,dst,rtt\n" + "\n".join(rows[1:]) + "\n")
-    missing = command("lab", "quorum", long, *asked)
-    assert missing.code == 1
+    missing = command("lab", "quorum", long, *asked, code=1)
     assert "have no RTT" in missing.err
 
 
@@ -328,8 +321,7 @@ def changed(folder, change):
 )
 def test_a_certificate_with_a_flaw_is_refused(tmp_path, command, change, flaw):
     path = changed(tmp_path, lambda document: change(document["certificate"]))
-    outcome = command("check", path)
-    assert outcome.code == 2, outcome.out
+    outcome = command("check", path, code=2)
     assert re.search(flaw, outcome.out)
 
 
@@ -356,8 +348,7 @@ def test_a_question_that_is_too_large_has_no_certificate(tmp_path, command):
     plan = place(problem, certificate=False)
     path = save_plan(plan, tmp_path / "bare.json")
     assert '"certificate": null' in path.read_text()
-    outcome = command("check", path)
-    assert outcome.code == 0
+    outcome = command("check", path, code=0)
     assert "certificate" not in outcome.out
 
 
@@ -379,8 +370,7 @@ def store(tmp_path):
 
 def test_all_methods_are_measured_against_the_best_bound(command, store, tmp_path):
     target = tmp_path / "methods.csv"
-    outcome = command("lab", "quorum", store, *KEY, "--compare", "--json", "-o", target)
-    assert outcome.code == 0, outcome.err
+    outcome = command("lab", "quorum", store, *KEY, "--compare", "--json", "-o", target, code=0)
     rows = {row["method"]: row for row in outcome.document["rows"]}
     alone = command("lab", "quorum", store, *KEY, "--json").document
     for name in ("enumeration", "cp-sat", "milp"):
@@ -398,11 +388,9 @@ def test_all_methods_are_measured_against_the_best_bound(command, store, tmp_pat
 
 
 def test_a_key_without_a_plan_is_infeasible_in_every_row_that_proves_it(command, store):
-    outcome = command("lab", "quorum", store, *KEY, "--read-limit", 1, "--compare")
-    assert outcome.code == 2
+    outcome = command("lab", "quorum", store, *KEY, "--read-limit", 1, "--compare", code=2)
     assert "infeasible" in outcome.out
-    few = command("lab", "quorum", store, *KEY[:-1], 2, "--compare")
-    assert few.code == 2
+    few = command("lab", "quorum", store, *KEY[:-1], 2, "--compare", code=2)
     assert "refused" in few.out
 
 
@@ -446,16 +434,14 @@ def test_fractions_are_scaled_to_a_million_requests():
     ],
 )
 def test_two_demands_are_refused(command, more, message):
-    outcome = command("lab", "quorum", "aws", *more)
-    assert outcome.code == 1
+    outcome = command("lab", "quorum", "aws", *more, code=1)
     assert message in outcome.err
 
 
 def test_a_table_has_no_demand_of_its_own(command, tmp_path):
     table = tmp_path / "rtt.csv"
     table.write_text("site,a,b,c\na,0,5,9\nb,5,0,7\nc,9,7,0\n")
-    outcome = command("lab", "quorum", table, "--own-demand")
-    assert outcome.code == 1
+    outcome = command("lab", "quorum", table, "--own-demand", code=1)
     assert "has no demand" in outcome.err
 
 

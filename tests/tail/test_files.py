@@ -137,11 +137,9 @@ def test_show_check_and_report(command, tmp_path):
     plan = placement.solve(problem, "exact")
     save_instance(problem.instance, tmp_path / "world")
     path = save_plan(plan, tmp_path / "p.json", reference=Reference(str(tmp_path / "world")))
-    shown = command("show", path)
-    assert shown.code == 0
+    shown = command("show", path, code=0)
     assert f"{plan.objective:g} ms" in shown.out
-    checked = command("check", path)
-    assert checked.code == 0
+    command("check", path, code=0)
     document = command("check", path, "--json").document
     assert document["proved"] is True
     page = report_html(path)
@@ -258,14 +256,12 @@ def test_a_comparison_by_percentile_is_drawn_and_reported(command, world, tmp_pa
 
 def test_a_method_that_cannot_is_refused_with_those_that_can(command, world):
     asked = ("--percentile", 99, "--spread", 0.1, "--method", "kq")
-    outcome = command("solve", world, *ASK, *asked)
-    assert outcome.code == 1
+    outcome = command("solve", world, *ASK, *asked, code=1)
     assert "methods that support it: exact, exhaustive" in " ".join(outcome.err.split())
 
 
 def test_the_default_method_proves_a_percentile(command, world):
-    outcome = command("solve", world, *ASK, "--percentile", 99, "--spread", 0.1)
-    assert outcome.code == 0
+    outcome = command("solve", world, *ASK, "--percentile", 99, "--spread", 0.1, code=0)
     assert "optimal, proven; by exact" in outcome.out
     assert "solved by" not in outcome.out
 
@@ -294,8 +290,7 @@ def test_the_default_method_proves_a_percentile(command, world):
     ],
 )
 def test_bad_options(command, world, options, message):
-    outcome = command("solve", world, *ASK, *options)
-    assert outcome.code == 1
+    outcome = command("solve", world, *ASK, *options, code=1)
     assert message in outcome.err
     assert outcome.out == ""
 

@@ -424,6 +424,5 @@ def test_the_command_simulates_writes_and_draws(command, tmp_path):
     steps = json.loads(document.out)["steps"]
     assert steps[-1]["moved"] == 1.0
     assert steps[-1]["mean"] == pytest.approx(plan.mean_latency)
-    wrong = command("lab", "migrate", path, "--leader-shares", "nowhere")
-    assert wrong.code == 1
+    wrong = command("lab", "migrate", path, "--leader-shares", "nowhere", code=1)
     assert "--leader-shares: not SITE=SHARE" in wrong.err

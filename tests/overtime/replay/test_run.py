@@ -830,8 +830,7 @@ def test_the_command_replays_a_percentile(command, tmp_path):
         "lab", "replay", "world27", "--replicas", "3", "--voters", "3", "--fleet", "1", "--minutes",
         "360", "--percentile", "99", "--spread", "0.2", "--bin-width", "20",
     )  # fmt: skip
-    outcome = command(*asked, "--tiers", "1,3", "-o", tmp_path / "rows.csv")
-    assert outcome.code == 0, outcome.err
+    outcome = command(*asked, "--tiers", "1,3", "-o", tmp_path / "rows.csv", code=0)
     assert "value ms" in outcome.out
     assert "All tiers were planned by exact; 100.0 % of the oracle's plans" in outcome.out
     assert "minimise p99" in outcome.out

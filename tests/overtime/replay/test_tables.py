@@ -286,8 +286,7 @@ def test_shares_come_from_a_file_or_an_option(command, tmp_path):
         ("0.5,", "do not sum to 1"), ("-1", "negative"), ("x", "share"),
     ):  # fmt: skip
         table.write_text(text.replace("0.3", wrong.rstrip(",")))
-        refused = command(*asked, "--deployments", table)
-        assert refused.code == 1
+        refused = command(*asked, "--deployments", table, code=1)
         assert message in refused.err
     table.write_text(text.replace("site-3,replica,", "site-3,replica,0.1"))
     assert "does not vote" in command(*asked, "--deployments", table).err
@@ -465,8 +464,7 @@ def demand(path, rows: str):
 def test_text_json_and_table_say_the_same(command, towns, tmp_path):
     table = tmp_path / "rows.csv"
     asked = ("lab", "replay", towns, "--replicas", "3", "--voters", "ams,bos", "--tiers", "1,2,3")
-    shown = command(*asked, "-o", table)
-    assert shown.code == 0
+    shown = command(*asked, "-o", table, code=0)
     assert "Leaders of towns after each interval (tier 1)" in shown.out
     assert "00:30: opt " in shown.out
     assert "2nd best " in shown.out
@@ -522,8 +520,7 @@ def test_demand_and_deployments_from_files(command, towns, tmp_path):
         *asked, "--deployments", held, "--tiers", "1", "--database", "y", "--json"
     ).document
     assert one["ranking"]["intervals"][0]["leaders"] == ["bos"]
-    merged = command(*asked, "--deployments", held, "--merge", "2")
-    assert merged.code == 1
+    merged = command(*asked, "--deployments", held, "--merge", "2", code=1)
     assert "only learnt from" in merged.err
 
 
@@ -531,13 +528,11 @@ def test_a_fleet_parquet_and_a_picture(command, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     table, picture = tmp_path / "rows.parquet", tmp_path / "over.svg"
     asked = ("lab", "replay", "world27", *ASKED, "--fleet", "4", "--minutes", "120", "--tiers", "2")
-    shown = command(*asked, "-o", table, "--plot", picture, "--progress")
-    assert shown.code == 0
+    shown = command(*asked, "-o", table, "--plot", picture, "--progress", code=0)
     assert "replayed 4/4 databases" in shown.err
     assert picture.read_bytes().startswith(b"<?xml")
     assert pq.read_table(table).num_rows == 4 * 11 * len(WITHOUT_SHARES)
-    again = command(*asked, "-o", table)
-    assert again.code == 1
+    again = command(*asked, "-o", table, code=1)
     assert "exists already" in again.err
     half = command(*asked, "--half-life", "1", "--json").document
     assert half["decay"] == 2.0
@@ -578,8 +573,7 @@ def test_ctrl_c_shows_what_is_done(command, monkeypatch):
 
     monkeypatch.setattr(module, "TabledReplay", interrupted)
     asked = ("lab", "replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
-    shown = command(*asked, "--json")
-    assert shown.code == 0
+    shown = command(*asked, "--json", code=0)
     assert (shown.document["complete"], shown.document["databases"]) == (False, 2)
 
     def at_once(*arguments):
@@ -615,8 +609,7 @@ def test_ctrl_c_shows_what_is_done(command, monkeypatch):
 )
 def test_bad_options(command, options, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    shown = command("lab", "replay", "world27", *ASKED, *options)
-    assert shown.code == 1
+    shown = command("lab", "replay", "world27", *ASKED, *options, code=1)
     assert message in shown.err
     assert shown.out == ""
     assert list(tmp_path.iterdir()) == []
@@ -641,6 +634,5 @@ def test_prices_and_limits_of_moves_are_weighed_in_tier_3(command, towns):
     text = command(*asked, "--move-price", "add=20", "--max-moves", "1")
     assert "weighs moves from interval to interval: add 20.0, at_most 1" in text.out
     assert command(*asked, "--move-price", "add=20", "--json").document["moves"] == {"add": 20.0}
-    bad = command(*asked, "--tiers", "1,3", "--max-moves", "1")
-    assert bad.code == 1
+    bad = command(*asked, "--tiers", "1,3", "--max-moves", "1", code=1)
     assert "tier 3 only" in bad.err

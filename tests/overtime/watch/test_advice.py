@@ -300,8 +300,7 @@ def test_the_command_watches_a_percentile(command, tmp_path):
         "watch", folder, arriving, "--state", tmp_path / "state", "--replicas", 4, "--voters", 3,
         "--percentile", 90, "--spread", 0.3, "--bin-width", 2, "--settle", 0,
     )  # fmt: skip
-    outcome = command(*arguments)
-    assert outcome.code == 0, outcome.err
+    outcome = command(*arguments, code=0)
     lines = [line for line in outcome.out.splitlines() if " leader " in line and "ms" in line]
     assert lines[0].endswith("ms minimise p90")
     log = command("watch", folder, arriving, "--state", tmp_path / "state", "--log", "--json",
@@ -311,8 +310,7 @@ def test_the_command_watches_a_percentile(command, tmp_path):
     # Another percentile is another question, and another state file.
     other = list(arguments)
     other[other.index(90)] = 99
-    refused = command(*other)
-    assert refused.code == 1
+    refused = command(*other, code=1)
     assert "the state file has other settings" in refused.err
 
 

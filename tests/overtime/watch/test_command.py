@@ -65,8 +65,7 @@ def test_what_is_left_out_goes_to_stderr(command: Call, instance: Path, tmp_path
     drop(tmp_path / "in", "zz.csv", csv_text(world(), [3], demand(12)[3:4]))
     (tmp_path / "in" / "half.csv").write_text("interval,client")
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db")
-    outcome = command(*asked)
-    assert outcome.code == 0
+    outcome = command(*asked, code=0)
     assert outcome.err == (
         "incomplete: half.csv: not whole: the last line does not end with a line feed; not used\n"
         "duplicate: zz.csv: interval 3: the same counts as from 03.csv, which were used (row 2); "
@@ -130,8 +129,7 @@ def test_bad_input(
     command: Call, instance: Path, tmp_path: Path, options: tuple[object, ...], words: str
 ) -> None:
     asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db", *options)
-    outcome = command(*asked)
-    assert outcome.code == 1
+    outcome = command(*asked, code=1)
     assert words in outcome.err
     assert outcome.out == ""
 
@@ -146,8 +144,7 @@ def test_nothing_but_malformed_intervals_is_bad_input(
     assert outcome.err.startswith("malformed: ")
     drop(tmp_path / "bad", "1.csv", csv_text(world(), [1], demand(1)))
     drop(tmp_path / "bad", "2.csv", "no table\n")
-    outcome = command(*asked)
-    assert outcome.code == 0
+    outcome = command(*asked, code=0)
     assert "malformed: 2.csv" in outcome.err
 
 
