@@ -306,10 +306,8 @@ def plan(tmp_path_factory):
     return str(path)
 
 
-def test_text_and_json(plan, capsys):
-    capsys.readouterr()
-    assert main(["explain", plan, "--clients", "2", "--runner-ups", "3"]) == 0
-    text = capsys.readouterr().out
+def test_text_and_json(plan, capsys, command):
+    text = command("explain", plan, "--clients", "2", "--runner-ups", "3", code=0).out
     assert "Next best plans, each proven" in text
     assert main(["explain", plan, "--clients", "2", "--runner-ups", "3", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -319,12 +317,9 @@ def test_text_and_json(plan, capsys):
     assert all(row["low"] <= row["value"] for row in answer["demand"] + answer["rtt"])
 
 
-def test_search_limits_are_marked_in_text_and_json(plan, capsys):
-    capsys.readouterr()
-    assert main(["explain", plan, "--clients", "3", "--exact"]) == 0
-    text = capsys.readouterr().out
-    assert main(["explain", plan, "--clients", "3", "--exact", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+def test_search_limits_are_marked_in_text_and_json(plan, command):
+    text = command("explain", plan, "--clients", "3", "--exact", code=0).out
+    answer = command("explain", plan, "--clients", "3", "--exact", "--json", code=0).document
     limited = [row["high_is_limit"] for row in answer["demand"] + answer["rtt"]]
     assert any(limited)
     assert not all(limited)

@@ -241,14 +241,13 @@ def test_the_library_leaves_the_threads_of_the_program_alone() -> None:
     )
 
 
-def test_an_interrupt_before_the_command_has_begun_is_no_traceback(monkeypatch, capsys):
+def test_an_interrupt_before_the_command_has_begun_is_no_traceback(monkeypatch, command):
     class Stop:
         def __getattr__(self, name: str) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setitem(sys.modules, "placement.cli.dispatch", Stop())
-    assert main(["show"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
+    assert command("show", code=130).err == "interrupted\n"
 
 
 def test_the_help_names_every_verb_and_exit_code() -> None:
@@ -401,14 +400,12 @@ def plug_in(tmp_path, monkeypatch):
     monkeypatch.setattr(VERBS, "entries", found)
 
 
-def test_a_plug_in_brings_a_verb(plug_in, capsys):
-    assert main(["greet", "Tokyo"]) == 0
-    assert capsys.readouterr().out == "hello Tokyo\n"
+def test_a_plug_in_brings_a_verb(plug_in, command):
+    assert command("greet", "Tokyo", code=0).out == "hello Tokyo\n"
 
 
-def test_a_broken_plug_in_does_not_take_the_help_with_it(plug_in, capsys):
-    assert main(["--help"]) == 0
-    assert "more: broken, greet" in capsys.readouterr().out
+def test_a_broken_plug_in_does_not_take_the_help_with_it(plug_in, capsys, command):
+    assert "more: broken, greet" in command("--help", code=0).out
     assert main(["broken"]) == 1
     assert "verb 'broken' (no_such_module_anywhere) cannot be imported" in capsys.readouterr().err
 

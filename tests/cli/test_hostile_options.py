@@ -237,11 +237,10 @@ def test_strange_text_ends_without_a_traceback(base, capsys, verb):
         (("solve",), "--spread", "1e308", "a finite number >= 0 and <= 100"),
     ],
 )
-def test_what_was_accepted_once(base, capsys, verb, option, value, expected):
+def test_what_was_accepted_once(base, command, verb, option, value, expected):
     arguments = list(base[verb])
     if option in arguments:
         del arguments[arguments.index(option) : arguments.index(option) + 2]
-    assert main([*verb, *arguments, f"{option}={value}"]) == 1
-    shown = capsys.readouterr().err
+    shown = command(*verb, *arguments, f"{option}={value}", code=1).err
     assert option in shown
     assert expected in shown

@@ -34,6 +34,7 @@ from placement.model.changed_instance import with_mix, with_site
 from placement.question import Question
 from placement.tail.objective import percentile_of_spread
 from placement.tail.rtt_distributions import spread_distributions
+from tests.cli.command import Run
 from tests.explore.serving import TOKEN, Served, events_of, served
 from tests.io.worlds import small
 
@@ -93,12 +94,8 @@ def test_answers_are_those_of_python(world: Served) -> None:
     assert "<svg" not in asked["html"]["map"]["sites"]  # layers alone; the land is on the page
 
 
-def test_python_lines_and_command_ask_the_same(
-    world: Served, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_python_lines_and_command_ask_the_same(world: Served, command: Run) -> None:
     import shlex
-
-    from placement.cli import main
 
     asked = world.plan(
         replicas=4,
@@ -115,8 +112,7 @@ def test_python_lines_and_command_ask_the_same(
     same(asked, known["plan"])
     words = shlex.split(asked["command"])
     assert words[0] == "placement"
-    assert main([*words[1:], "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = command(*words[1:], "--json", code=0).document
     for key in ("leader", "voters", "replicas", "objective", "mean_latency_ms"):
         assert document[key] == asked[key]
     assert asked["cannot"] == []

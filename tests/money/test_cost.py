@@ -325,7 +325,9 @@ def test_text_json_and_page(tmp_path: Path) -> None:
         load_plan(path)
 
 
-def test_todays_bill_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_todays_bill_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: Run
+) -> None:
     """`--from` pays the copies to new sites and shows what the present plan costs."""
     instance = paid_instance(4)
     bare = instance.replace(prices=Prices([5.0] * 5))  # type: ignore[arg-type]
@@ -337,15 +339,13 @@ def test_todays_bill_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     asked = ["solve", str(tmp_path / "mine"), "--replicas", "3", "--voters", "3"]
     asked += ["--prices", "7", "--transfer", str(tmp_path / "t.csv"), "--written-gb", "10"]
     asked += ["--from", str(tmp_path / "today.json"), "--stored-gb", "8"]
-    assert main([*asked, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = command(*asked, "--json", code=0).document
     today = document["bill_today"]
     assert today["by_term"]["storage"] == 7.0 * len(before.replicas)
     assert "migration" not in today["by_term"]
     new = set(document["replicas"]) - set(before.replicas)
     assert document["bill"]["by_term"].get("migration", 0.0) == pytest.approx(4.0 * len(new))
-    assert main(asked) == 0
-    text = capsys.readouterr().out
+    text = command(*asked, code=0).out
     assert "today" in text
     assert f"{today['total']:,.2f}" in text
     report = ["report", str(tmp_path / "new.json"), "-o", str(tmp_path / "new.html")]
@@ -359,8 +359,7 @@ def test_todays_bill_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (tmp_path / "tiers.csv").write_text(
         "from,up_to_gb,price\n" + "".join(f"{a},5,1\n{a},,0.25\n" for a in instance.sites)
     )
-    assert main([*asked, "--json", "--tiers", str(tmp_path / "tiers.csv")]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = command(*asked, "--json", "--tiers", str(tmp_path / "tiers.csv"), code=0).document
     items = [row for row in document["bill_tiers"]["rows"] if row["sender"] == document["leader"]]
     sent = sum(row["gb"] for row in items)
     assert sent >= 20.0

@@ -15,7 +15,6 @@ from formulations.exact import method as exact_method
 from placement import InputError, Moves, Plan, Problem, Status, Termination, UnsupportedError, solve
 from placement.analysis import pareto_frontier
 from placement.analysis.pareto_frontier import changes_in_words, frontier_plans
-from placement.cli.dispatch import main
 from placement.evaluation.moves import PRICES
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
@@ -31,6 +30,7 @@ from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.measures_proof import FORMAT
 from placement.report import load_source, write_report
 from placement.testing import random_instance
+from tests.cli.command import Run
 from tests.effort import seeds
 from tests.money.by_hand import check_that_parts_prove_nothing, cost, paid_instance, small_problem
 from tests.reference import configurations, objective, quorum_of
@@ -328,13 +328,12 @@ def test_changes_in_words() -> None:
     assert changes_in_words(before, before) == ""
 
 
-def test_command_picture_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_picture_and_page(tmp_path: Path, command: Run) -> None:
     save_instance(paid_instance(3, near=False), tmp_path / "mine")
     asked = ["compare", "fronts", str(tmp_path / "mine"), "--replicas", "2..4", "--voters", "2"]
     asked += ["--method", "exhaustive"]
     picture, rows = tmp_path / "front.png", tmp_path / "front.json"
-    assert main([*asked, "--plot", str(picture), "-o", str(rows)]) == 0
-    text = capsys.readouterr().out
+    text = command(*asked, "--plot", str(picture), "-o", str(rows), code=0).out
     assert "none is missing" in text
     assert "replica" in text
     assert picture.read_bytes().startswith(b"\x89PNG")

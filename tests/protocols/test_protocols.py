@@ -42,6 +42,7 @@ from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.testing.small_worlds import every_configuration
 from placement.workloads import MIXES
+from tests.cli.command import Run
 from tests.overtime.watch.worlds import settings
 from tests.protocols.worlds import world
 
@@ -504,19 +505,15 @@ def test_names_keep_their_parameters() -> None:
     ]  # fmt: skip
 
 
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run) -> None:
     monkeypatch.chdir(tmp_path)
     save_instance(world(6), tmp_path / "world")
     ask = ["compare", "protocols", "world", "--replicas", "3", "--voters", "3"]
     named = ["--protocols", "raft,leases,epaxos:slow=0.1,multi=2"]
-    assert main([*ask, *named, "--plot", "p.svg"]) == 0
-    out = capsys.readouterr().out
+    out = command(*ask, *named, "--plot", "p.svg", code=0).out
     assert "elsewhere: mean ms on the replicas that are best under raft" in out
     assert (tmp_path / "p.svg").read_text().count(">epaxos:slow=0.1,multi=2<") == 2  # and title
-    assert main([*ask, *named, "--same-sites", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = command(*ask, *named, "--same-sites", "--json", code=0).document
     assert document["same_sites"] is True
     assert [row["protocol"] for row in document["protocols"]][2] == "epaxos:slow=0.1,multi=2"
     for wrong, said in (
@@ -524,8 +521,7 @@ def test_the_command(
         ([*named, "--methods", "exact,sets"], "--methods"),
         ([*named, "--protocol", "raft"], "already"),
     ):
-        assert main([*ask, *wrong]) == 1
-        assert said in capsys.readouterr().err
+        assert said in command(*ask, *wrong, code=1).err
 
 
 @pytest.fixture

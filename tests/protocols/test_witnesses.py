@@ -12,7 +12,6 @@ import pytest
 import placement
 from placement import Configuration, Diversity, InputError, Prices, Problem, UnsupportedError
 from placement.analysis.sensitivity import best_plans
-from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
@@ -30,6 +29,7 @@ from placement.overtime.replay import Deployments, Trace
 from placement.proof.certificate_check import PLACES
 from placement.report import report_html, save_figures
 from placement.support.status import Status
+from tests.cli.command import Run
 from tests.effort import seeds
 from tests.protocols.worlds import world
 
@@ -241,24 +241,19 @@ def test_a_witness_has_no_price_of_a_replica() -> None:
     assert sum(line.amount for line in plan.bill.rows) == plan.cost
 
 
-def test_the_command_line_asks_for_witnesses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_asks_for_witnesses(tmp_path: Path, command: Run) -> None:
     asked = ["solve", "world27", "--replicas", "3", "--voters", "3", "--witnesses", "1", "--json"]
-    assert main(asked) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = command(*asked, code=0).document
     assert document["status"] == "optimal"
     (witness,) = document["witnesses"]
     assert witness in document["voters"]
     assert witness not in document["replicas"]
     given = [f"--{role}={','.join(document[role])}" for role in ("voters", "replicas")]
     same = ["check", "configuration", "world27", "--leader", document["leader"], *given, "--json"]
-    assert main([*same, "--witnesses", "1"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    again = command(*same, "--witnesses", "1", code=0).document
     assert again["score"] == document["score"]
     named = [*asked[:-3], "--witnesses", witness, "--json"]
-    assert main(named) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == document["score"]
+    assert command(*named, code=0).document["score"] == document["score"]
 
 
 @pytest.mark.parametrize(
