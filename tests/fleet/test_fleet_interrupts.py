@@ -95,7 +95,6 @@ def test_the_answer_holds_whenever_the_search_is_stopped(
 ) -> None:
     """The stop comes at each call of pricing, of the master and of the integer program in turn."""
     monkeypatch.setattr(tuning, "TABLE_CONFIGURATIONS", most)
-    monkeypatch.setattr(tuning, "POLISHES", 6)  # four times as many are stopped no otherwise
     fleet = crowded() if seed == 0 else drawn_fleet(seed + 40)
     best = optimum(fleet)
     why = Termination.TIME_LIMIT if error is TimeoutError else Termination.INTERRUPTED

@@ -474,8 +474,8 @@ def test_a_field_that_was_edited_is_bad_input(tmp_path, command):
         ("failures", {}),
     ):
         plan.write_text(json.dumps({**json.loads(text), key: value}))
-        for command in ("check", "show"):
-            outcome = command(command, plan, code=1)
+        for verb in ("check", "show"):
+            outcome = command(verb, plan, code=1)
             assert f"{plan}: {key}" in outcome.err
             assert "proved" not in outcome.out
 
