@@ -286,7 +286,8 @@ class Rounding:
         counting, most, value = prices > 0, least + step, self.value_of_plan()
         while True:
             most = min(most, value)
-            columns = self.columns_within(above, most - least, counting)
+            # the value of a plan may be below the least by rounding
+            columns = self.columns_within(above, max(0.0, most - least), counting)
             if columns is None:
                 return
             room = np.where(counting, self.pool.rows.capacity, np.inf)

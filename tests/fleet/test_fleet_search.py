@@ -192,6 +192,12 @@ def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
     assert_proved(drawn_fleet(seed), seed)
 
 
+@pytest.mark.parametrize("seed", [7, 67, 138])
+def test_a_dive_at_the_bound_but_for_rounding(seed: int) -> None:
+    """The value of the plan is below the least of all choices, in doubles."""
+    assert assert_proved(drawn_fleet(seed, most_databases=3), seed)
+
+
 @pytest.mark.parametrize("seed", seeds(3, 150))
 def test_bound_optimum_and_value_are_in_order_at_twelve_databases_and_seven_sites(
     seed: int,
