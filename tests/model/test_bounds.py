@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +44,7 @@ from placement.io.rtt_distributions import read_distributions
 from placement.overtime.replay import Trace
 from placement.proof.certificate_check import check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
-from placement.support.checks import LARGEST
+from placement.support.checks import LARGEST, number
 from placement.support.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
 from placement.tail.histograms import of_weights
 from placement.testing import random_instance
@@ -338,3 +339,16 @@ def test_bundled_data_give_no_warning(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         placement.load(name)
+
+
+@pytest.mark.parametrize(
+    "value", [math.inf, -math.inf, np.inf, math.nan, 10**400, Fraction(10**400)]
+)
+def test_a_number_is_finite_unless_said_otherwise(value: Any) -> None:
+    with pytest.raises(InputError, match="x: out of range"):
+        number(value, "x", minimum=-math.inf)
+    if value == math.inf:
+        assert number(value, "x", infinite=True) == math.inf
+    else:  # a number that only its rounding makes infinite is not ∞ itself
+        with pytest.raises(InputError, match="x: out of range"):
+            number(value, "x", minimum=-math.inf, infinite=True)
