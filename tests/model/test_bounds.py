@@ -341,9 +341,7 @@ def test_bundled_data_give_no_warning(name: str) -> None:
         placement.load(name)
 
 
-@pytest.mark.parametrize(
-    "value", [math.inf, -math.inf, np.inf, math.nan, 10**400, Fraction(10**400)]
-)
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400, Fraction(10**400)])
 def test_a_number_is_finite_unless_said_otherwise(value: Any) -> None:
     with pytest.raises(InputError, match="x: out of range"):
         number(value, "x", minimum=-math.inf)
@@ -351,4 +349,4 @@ def test_a_number_is_finite_unless_said_otherwise(value: Any) -> None:
         assert number(value, "x", infinite=True) == math.inf
     else:  # a number that only its rounding makes infinite is not ∞ itself
         with pytest.raises(InputError, match="x: out of range"):
-            number(value, "x", minimum=-math.inf, infinite=True)
+            number(value, "x", infinite=True)
