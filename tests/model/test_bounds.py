@@ -20,7 +20,6 @@ from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from formulations.exact.branch_and_bound import SearchState
 from formulations.linear.leader_search import LeaderSearch
-from formulations.milp import method as milp
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
@@ -141,9 +140,6 @@ def test_a_leader_whose_bound_is_no_number_is_not_passed_over() -> None:
     assert LeaderSearch.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
     state = SimpleNamespace(bounds=BOUNDS, opened=None, best_bound=0.0)
     assert SearchState.bound(state) == 0.0
-    state = SimpleNamespace(bound=1.0, value=9.0)
-    milp._conclude(state, dict(BOUNDS))
-    assert state.bound == 1.0
 
 
 def test_a_set_whose_score_is_no_number_is_not_passed_over() -> None:
