@@ -591,6 +591,7 @@ def test_engine_imports_nothing_heavy():
 
 
 WITHOUT_KERNEL = """
+import sys
 sys.modules["formulations.exact._kernel"] = None
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD
