@@ -146,6 +146,16 @@ def test_a_certificate_is_counted_before_it_is_followed(seed):
         replay(problem, plan.bound, plan.certificate, work=10 * plan.certificate.steps)
 
 
+def test_the_evaluations_of_a_certificate_are_counted():
+    """Each of C(9, 5) sets is evaluated in normal operation and in C(5, 2) losses of its sites."""
+    problem = key(sites=9, rules=StoreRules(True, replicas=5, failures=2))
+    tree = refutation_tree(problem, math.inf)
+    evaluated = replay(problem, math.inf, tree).evaluated
+    assert evaluated == math.comb(9, 5) * len(problem.pairs)
+    with pytest.raises(LimitError, match="work"):
+        replay(problem, math.inf, tree, work=evaluated * (1 + math.comb(5, 2)) * (9 * 5 // 8))
+
+
 @pytest.mark.parametrize("loss", LossScope)
 @pytest.mark.parametrize("failures", [0, 1, 2, 6, 7, 8])
 def test_losses_are_counted_without_a_list(loss, failures):
