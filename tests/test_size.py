@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 34222,
     "heuristics": 5791,
     "benchmarks": 12921,
-    "tests": 50006,
+    "tests": 50016,
 }
 
 ROOMS = {
