@@ -175,7 +175,7 @@ def assert_proved(fleet: FleetProblem, seed: int) -> bool:
     assert not found.violations
     slack = 1e-7 * max(abs(best), 1.0)
     assert found.bound <= best + slack
-    assert found.whole_bound <= best + slack
+    assert found.whole_bound <= best - 1e-7 * abs(best)  # a solver may pass over plans within it
     assert found.value >= best - slack
     proven = max(found.bound, found.whole_bound)
     assert found.gap == pytest.approx(max(0.0, found.value - proven) / (found.value or 1.0))
