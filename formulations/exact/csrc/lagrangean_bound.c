@@ -87,7 +87,7 @@ void set_light(context *x, tree_node *f)
         u[h->client[k]] = 0.0;
     for (int i = 0; i < f->free_count; i++) {
         int s = f->free_site[i];
-        double relay = x->view.leader < 0 ? 0.0 : relay_rtt(p, 0, s, x->view.leader);
+        double relay = relay_rtt(p, 0, s, x->view.leader);
         h->light[s] = reduced_cost_from_rtts(p->rtt + (size_t)s * padded, p->near_weight, p->relay_weight, relay, u, p->padded);
     }
     f->light = h->light;
@@ -118,7 +118,7 @@ static double *heavy_column(context *x, int site)
     if (h->known[site])
         return out;
     h->known[site] = 1;
-    double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, site, h->leader);
+    double relay = relay_rtt(&x->p, 0, site, h->leader);
     for (size_t k = 0; k < width; k++)
         out[k] = h->near[k] * h->rtt[at + k] + h->relay[k] * relay;
     mask_column(out, h->rank + at, h->fixed_rank, h->padded);
@@ -167,7 +167,7 @@ static void find_listed_costs(context *x, const tree_node *f, const double *u)
     for (int i = 0; i < h->listed; i++) {
         int s = f->free_site[h->position[i]];
         if (!h->by_column) {
-            double relay = h->leader < 0 ? 0.0 : relay_rtt(&x->p, 0, s, h->leader);
+            double relay = relay_rtt(&x->p, 0, s, h->leader);
             h->listed_rho[i] =
                 reduced_cost_from_rtts(h->rtt + (size_t)s * (size_t)h->padded, h->near, h->relay, relay, u, h->padded);
         }

@@ -4,12 +4,12 @@
 
 #include "kernel.h"
 
-/* d(site, leader) at the time of a client's row. */
+/* d(site, leader) at the time of a client's row; 0 without a leader. */
 double relay_rtt(const problem *p, int client, int site, int leader)
 {
-    size_t S = (size_t)p->sites, at = (size_t)site * S + (size_t)leader;
-    if (site == leader)
+    if (leader < 0 || site == leader)
         return 0.0;
+    size_t S = (size_t)p->sites, at = (size_t)site * S + (size_t)leader;
     return p->scenarios > 1 ? p->scenario_rtt[(size_t)p->scenario[client] * S * S + at] : p->site_rtt[at];
 }
 
