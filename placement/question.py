@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placement.errors import Gathered, InputError, nearest, refused, require
+from placement.errors import Gathered, InputError, nearest, refused
 
 LARGEST_NUMBER = 1e12
 """Largest number of ms, seconds, GB or money accepted: sums and products of a few stay finite."""
@@ -408,8 +408,9 @@ def _value(key: Key, value: object) -> Any:
             return plain(value)
         if not isinstance(value, str) or not value.strip():
             raise InputError("empty" if isinstance(value, str) else "wrong type", expected="text")
-        words, known = f"unknown value{nearest(value, key.choices)}", ", ".join(key.choices)
-        require(not known or value in key.choices, "", words, expected=f"one of {known}")
+        if key.choices and value not in key.choices:
+            words = f"unknown value{nearest(value, key.choices)}"
+            raise InputError(words, expected="one of " + ", ".join(key.choices))
         return value
     if key.kind == "size" and isinstance(value, int) and not isinstance(value, bool):
         return (str(value),)

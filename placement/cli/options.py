@@ -25,7 +25,7 @@ from typing import (
     runtime_checkable,
 )
 
-from placement.errors import InputError, JointInputError, nearest, require, shown
+from placement.errors import InputError, JointInputError, nearest, refused, require, shown
 from placement.question import (
     GROUPS,
     KEYS,
@@ -572,9 +572,9 @@ def _override(args: argparse.Namespace, asked: Mapping[str, bool]) -> None:
         name = name.rstrip("+").strip()
         key = KEYS.get(name.replace("-", "_"))
         if not equals or key is None or key.name not in asked or key.name == "set":
-            words = f"unknown key{nearest(name, asked)}"
-            expected = "KEY+=VALUE with a key of the question that this verb takes"
-            require(not adds, "--set", words, text, expected)
+            if adds:
+                expected = "KEY+=VALUE with a key of the question that this verb takes"
+                raise refused("", "--set", f"unknown key{nearest(name, asked)}", text, expected)
             settings.append(text)
             continue
         words = "the key has one value"
