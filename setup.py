@@ -71,10 +71,19 @@ FLAGS = (
     ]
 )
 
+
+def kernel(name: str, sources: list[str], **more: list[str]) -> Extension:
+    """Return a compiled module, with what all of them have."""
+    return Extension(
+        name, sources, extra_compile_args=FLAGS, py_limited_api=True,
+        optional=KERNELS == "optional", **more,
+    )  # fmt: skip
+
+
 kernels = [
-    Extension(
+    kernel(
         "formulations.exact._kernel",
-        sources=[BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SOURCES)],
+        [BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SOURCES)],
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
@@ -93,14 +102,11 @@ kernels = [
             "formulations/exact/csrc",
             "formulations/exact/csrc/python",
         ],
-        extra_compile_args=FLAGS,
         extra_link_args=[] if sys.platform == "win32" else ["-pthread"],
-        py_limited_api=True,
-        optional=KERNELS == "optional",
     ),
-    Extension(
+    kernel(
         "formulations.exact._scenarios",
-        sources=[BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SCENARIOS)],
+        [BUFFERS, *(f"formulations/exact/csrc/{name}.c" for name in SCENARIOS)],
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
@@ -121,13 +127,10 @@ kernels = [
             "formulations/exact/csrc/python",
             "formulations/exact/csrc/scenarios",
         ],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
     ),
-    Extension(
+    kernel(
         "formulations.quorumstore._kernel",
-        sources=[
+        [
             BUFFERS,
             *(
                 f"formulations/quorumstore/csrc/{name}.c"
@@ -136,39 +139,24 @@ kernels = [
         ],
         depends=["formulations/quorumstore/csrc/quorum.h", *BUFFER_HEADERS],
         include_dirs=["formulations/csrc"],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
     ),
-    Extension(
+    kernel(
         "formulations.waits._kernel",
-        sources=[BUFFERS, "formulations/waits/csrc/sets.c"],
+        [BUFFERS, "formulations/waits/csrc/sets.c"],
         depends=BUFFER_HEADERS,
         include_dirs=["formulations/csrc"],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
     ),
-    Extension(
+    kernel(
         "heuristics.online.selection._kernel",
-        sources=["heuristics/online/selection/csrc/selection.c"],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
+        ["heuristics/online/selection/csrc/selection.c"],
     ),
-    Extension(
+    kernel(
         "placement.proof._pair_sums",
-        sources=["placement/proof/csrc/pair_sums.c"],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
+        ["placement/proof/csrc/pair_sums.c"],
     ),
-    Extension(
+    kernel(
         "placement.tail._error_function",
-        sources=["placement/tail/csrc/error_function.c"],
-        extra_compile_args=FLAGS,
-        py_limited_api=True,
-        optional=KERNELS == "optional",
+        ["placement/tail/csrc/error_function.c"],
     ),
 ]
 
