@@ -95,7 +95,7 @@ class Rounding:
             with end_early(self):
                 self.dive_often(1)
                 self.choose_of_all()
-                self.dive_often(tuning.DIVES)
+                self.dive_often(tuning.DIVES, tuning.DRAWN, tuning.TRIED)
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             seconds = tuning.LAST_SECONDS + tuning.LAST_SECONDS_EACH * len(self.members)
@@ -114,15 +114,15 @@ class Rounding:
             found[self.pool.owner[column]].append(each)
         return [found[member] for member in range(len(self.members))]
 
-    def dive_often(self, times: int) -> None:
+    def dive_often(self, times: int, spread: float = 0.0, tried_from: float = math.inf) -> None:
         """Dive until the plan is good, in drawn orders; what has fitted nowhere comes first."""
         sizes = self.sizes()
         for _ in range(times):
             if self.is_good():
                 return
-            drawn = sizes * self.rng.lognormal(0.0, 0.0 if times == 1 else tuning.DRAWN, len(sizes))
+            drawn = sizes * self.rng.lognormal(0.0, spread, len(sizes))
             drawn[list(self.misfits)] += 1.0
-            counts = self.dive(drawn, math.inf if times == 1 else tuning.TRIED)
+            counts = self.dive(drawn, tried_from)
             if counts is not None and self.paid(counts) < self.value_of_plan():
                 self.counts = counts
 

@@ -330,8 +330,8 @@ class CuttingRounds:
         self.stats[name] = amount if isinstance(before, str) else before + amount
 
     def _stopped(self, outcome: HighsResult) -> bool:
-        late = outcome.stop is StopReason.TIME and self.proven  # on the way to a gap of 0
-        if outcome.stop is not None and not late:
+        known = outcome.stop is StopReason.TIME and self.proven  # HiGHS went on to a gap of 0
+        if outcome.stop is not None and not known:
             self.termination = TERMINATIONS[outcome.stop]
         return True
 

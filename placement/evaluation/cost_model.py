@@ -56,7 +56,7 @@ class CostTerm:
     #: sender and receiver of the traffic that it pays, if any: "leader", "client", "origin", or
     #: "site" for a replica or the nearest one of a client
     ends: tuple[str, ...] = ()
-    #: GB of each client, shape (clients,), or of each replica, but for those that are `served`
+    #: GB of each client, shape (clients,), or of each replica; those of `served` are not in it
     gb: FloatArray | float = 0.0
     by_client: FloatArray | None = None  #: `replica` by client, shape (clients, sites)
     origin: IntArray | None = None  #: site that each site copies the data from, shape (sites,)

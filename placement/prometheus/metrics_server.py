@@ -261,9 +261,8 @@ class PrometheusRequest:
     window: str = "1d"  #: duration before `at`
     at: str | None = None  #: RFC 3339 or seconds since 1970; None: now
     match: Sequence[str] = ()  #: matchers for every selector, such as `job=etcd`
-    region_label: str = (
-        "region"  #: label that names the region of the scraped server, or of the probe
-    )
+    #: label that names the region of the scraped server, or of the probe
+    region_label: str = "region"
     target_label: str | None = None  #: names the far end of a probe; None: that of the preset
     sites: Mapping[str, str] = field(default_factory=dict)  #: value of a label -> region
     bias: float | None = None  #: known ratio of the metric to the RTT; None: that of the preset

@@ -147,7 +147,7 @@ def test_every_part_of_the_work_is_reported(monkeypatch):
 
 
 def test_a_report_before_each_leader():
-    """One after the floors, one after the search of each leader."""
+    """A report comes after the floors, and one after the search of each leader."""
     heard = []
     problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
     plan = solve(problem, "milp", progress=heard.append)

@@ -86,7 +86,7 @@ def is_standard(path: str | os.PathLike[str], request: DemandRequest) -> bool:
 
 
 def _words(table: Table, columns: Sequence[int]) -> list[int]:
-    """Return columns with a word such as SELECT, but for those that are called as operations."""
+    """Return columns with a word such as SELECT, apart from columns named like an operation."""
     known = {kind.name for kind in NAMED_OPERATIONS}
     word = re.compile(r"\s*(?!inf|nan)[A-Za-z_][\w ./-]*", re.IGNORECASE)
     return [
