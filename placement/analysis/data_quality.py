@@ -69,21 +69,10 @@ def _once(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def data_quality(instance: Instance) -> DataQuality:
-    """Return the doubtful RTTs between the sites of an instance.
+    """Return the doubtful RTTs between the sites of an instance, the largest difference first.
 
-    Parameters
-    ----------
-    instance
-        An instance; of RTTs that vary by interval the median over the intervals counts.
-
-    Returns
-    -------
-    DataQuality
-        Findings, the largest difference first.
-
-    Notes
-    -----
-    O(n³) for n sites, one row of n² numbers at a time.
+    Of RTTs that vary by interval the median over the intervals counts. O(n³) for n sites, one row
+    of n² numbers at a time.
     """
     rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else np.median(instance.site_rtt, axis=0)
     sites = instance.sites
@@ -154,25 +143,9 @@ class RttChange:
 def effects_of_doubt(
     plan: Plan, pairs: Sequence[tuple[str, str]], *, off: float = 0.2
 ) -> tuple[RttChange, ...]:
-    """Return the effect on a plan of doubtful RTTs that are wrong by a share.
+    """Return the effect on an optimal plan of doubtful RTTs that are wrong by the share `off`.
 
-    Parameters
-    ----------
-    plan
-        An optimal plan.
-    pairs
-        Pairs of sites; each is changed alone, and all together.
-    off
-        Share by which an RTT may be wrong, in (0, 1).
-
-    Raises
-    ------
-    InputError
-        For a plan that is not optimal, an unknown site, or a share outside (0, 1).
-
-    Notes
-    -----
-    Two proven solves for each pair, and two for all.
+    Each pair is changed alone, and all together: two proven solves each. `off` is in (0, 1).
     """
     require_optimal(plan)
     if not 0 < number(off, "off") < 1:

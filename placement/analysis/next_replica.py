@@ -59,20 +59,7 @@ def counted(problem: Problem) -> Problem:
 
 
 def without_rules(problem: Problem, rules: Sequence[str]) -> Problem:
-    """Return the question without some of its rules.
-
-    Parameters
-    ----------
-    problem
-        Of the plan that runs today.
-    rules
-        Keys of :data:`LIFTED`, or "all".
-
-    Raises
-    ------
-    InputError
-        For a rule that is none.
-    """
+    """Return the question without some of its rules: keys of :data:`LIFTED`, or "all"."""
     for rule in rules:
         if rule not in LIFTED and rule != _ALL:
             expected = f"some of {', '.join(LIFTED)}, or {_ALL}"

@@ -42,18 +42,9 @@ Ask = Callable[[Problem], Plan]
 def frontier_plans(problem: Problem, ask: Ask) -> Iterator[Plan]:
     """Yield the plans of a frontier; those that another beats may be among them.
 
-    Parameters
-    ----------
-    problem
-        Minimises the mean latency; without a budget and without a weight of the cost.
-    ask
-        Solves a problem, with proof unless it is stopped.
-
-    Yields
-    ------
-    Plan
-        Of the problem with a budget. An unproven one means that a point may be missing, and a plan
-        without a configuration that nothing cheaper exists.
+    The problem minimises the mean latency, without a budget and without a weight of the cost. `ask`
+    solves a problem, with proof unless it is stopped. An unproven plan means that a point may be
+    missing, and a plan without a configuration that nothing cheaper exists.
     """
     fastest = ask(problem)
     yield fastest

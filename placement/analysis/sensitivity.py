@@ -66,13 +66,7 @@ class StableRange:
 
 
 def require_optimal(plan: Plan) -> None:
-    """Refuse a plan that sensitivity is not about.
-
-    Raises
-    ------
-    InputError
-        Unless the plan is optimal, for the mean latency with one RTT matrix.
-    """
+    """Refuse a plan unless it is optimal, for the mean latency with one RTT matrix."""
     _require_proof(plan)
     if not plan.problem.objective.minimises_mean or plan.problem.demand.scenarios > 1:
         words = "sensitivity is about mean latency with one RTT matrix"
@@ -138,28 +132,12 @@ def _still_optimal(
 
 
 def demand_range(plan: Plan, client: str, *, most: float = 1000.0) -> StableRange:
-    """Return the factors of one client's demand between which a plan stays optimal.
+    """Return the factors of one client's demand between which an optimal plan stays optimal.
 
-    Parameters
-    ----------
-    plan
-        An optimal plan.
-    client
-        Name of the client.
-    most
-        Largest factor of the search, >= 1; if the smallest cannot be 0, it is 1/`most`.
-
-    Raises
-    ------
-    InputError
-        For a plan that is not optimal, an unknown client, or a client without demand in the
-        intervals that the decay leaves.
-
-    Notes
-    -----
-    A client that issues all the demand can be multiplied by any factor without changing the order
-    of two plans. Its range is (0, ∞), unless the objective also weighs money, which does not grow
-    with the demand.
+    `most` is the largest factor of the search, >= 1; if the smallest cannot be 0, it is 1/`most`. A
+    client without demand in the intervals that the decay leaves is refused. A client that issues
+    all the demand can be multiplied by any factor without changing the order of two plans. Its
+    range is (0, ∞), unless the objective also weighs money, which does not grow with the demand.
     """
     require_optimal(plan)
     number(most, "most", minimum=1.0)
@@ -224,26 +202,11 @@ def rtt_range(
     waiting: Waiting | None = None,
     most: float | None = None,
 ) -> StableRange:
-    """Return the RTTs of one pair between which a plan stays optimal, everything else unchanged.
+    """Return the RTTs of one pair between which an optimal plan stays optimal, all else unchanged.
 
-    Parameters
-    ----------
-    plan
-        An optimal plan.
-    source
-        A client, or a site that waits for the other.
-    site
-        The site reached.
-    waiting
-        Whether `source` is meant as a "client" or a "site"; None: a client if there is one of that
-        name.
-    most
-        Largest RTT of the search, ms; None: twice the largest of the instance.
-
-    Raises
-    ------
-    InputError
-        For a plan that is not optimal, an unknown client or site, or a site and itself.
+    `source` is a client, or a site that waits for the other; `waiting` says which ("client",
+    "site"; None: a client if there is one of that name). `most` is the largest RTT of the search in
+    ms; None: twice the largest of the instance.
     """
     require_optimal(plan)
     instance = plan.problem.instance
@@ -299,28 +262,9 @@ def safe_demand_range(
 ) -> StableRange:
     """Return factors of one client's demand between which a plan certainly stays optimal.
 
-    Without a solve, for the mean latency and for the worst case and the mean over outages.
-
-    Parameters
-    ----------
-    plan
-        An optimal plan.
-    runner_up
-        The next best plan (:func:`next_best_plans`); None when there is no other.
-    client
-        Name of the client.
-    most
-        Largest factor of the search, >= 1.
-
-    Raises
-    ------
-    InputError
-        For another objective, where clients move or a budget binds, and for a client without
-        demand.
-
-    Notes
-    -----
-    Some 80 evaluations of the plan.
+    Without a solve, for the mean latency and for the worst case and the mean over outages: some 80
+    evaluations of the plan. `runner_up` is the next best plan (:func:`next_best_plans`); None when
+    there is no other. Another objective, clients that move and a budget that binds are refused.
     """
     _require_safe(plan, runner_up)
     number(most, "most", minimum=1.0)
@@ -348,20 +292,12 @@ def safe_rtt_range(
 ) -> StableRange:
     """Return a range of one RTT in which a plan certainly stays optimal, without solving.
 
-    Parameters
-    ----------
-    plan, runner_up
-        As for :func:`safe_demand_range`.
-    source, site, waiting
-        As for :func:`rtt_range`.
-
-    Notes
-    -----
-    While the RTT passes no other RTT of its row, no configuration gains more than K times the
-    change, with K the greatest weight that an RTT of the row can have: A_c + G_c and the waits of
-    a client, max(Σ B, D and waits of the leader) and waits of nearest replicas for a pair of
-    sites. The plan is optimal as long as its value, and K times what the RTT has fallen by, stay
-    at most the value of the runner-up. Some 80 evaluations of the plan.
+    The arguments are as for :func:`safe_demand_range` and :func:`rtt_range`. While the RTT passes
+    no other RTT of its row, no configuration gains more than K times the change, with K the
+    greatest weight that an RTT of the row can have: A_c + G_c and the waits of a client, max(Σ B, D
+    and waits of the leader) and waits of nearest replicas for a pair of sites. The plan is optimal
+    as long as its value, and K times what the RTT has fallen by, stay at most the value of the
+    runner-up. Some 80 evaluations of the plan.
     """
     _require_safe(plan, runner_up)
     refuse_witnesses(plan.problem, "a safe range of an RTT")
@@ -445,20 +381,10 @@ def _last_that_holds(holds: Callable[[float], bool], good: float, limit: float) 
 def best_plans(problem: Problem) -> Iterator[Plan]:
     """Yield all plans of a problem from the best on, told apart by leader and replicas.
 
-    Each plan's own problem is the part of the whole that it is the optimum of.
-
-    Parameters
-    ----------
-    problem
-        The question.
-
-    Raises
-    ------
-    SolverError
-        When one of the parts is not proven.
-    UnsupportedError
-        For a question with witnesses: a site without a replica may still be one. For losses with
-        candidates for leader, or a leader that moves: who leads after a loss depends on them.
+    Each plan's own problem is the part of the whole that it is the optimum of. SolverError when a
+    part is not proven. UnsupportedError for witnesses (a site without a replica may still be one),
+    and for losses with candidates for leader or a leader that moves: who leads after a loss depends
+    on them.
     """
     refuse_witnesses(problem, "the list of the next best plans")
     count = itertools.count()
@@ -554,15 +480,7 @@ def _rest(plan: Plan) -> Iterator[Problem]:
 
 
 def next_best_plans(plan: Plan, count: int = 5) -> tuple[Plan, ...]:
-    """Return the `count` best plans after the best one, of the problem of a plan.
-
-    Parameters
-    ----------
-    plan
-        Any plan of the problem.
-    count
-        How many; fewer when there are no more.
-    """
+    """Return the `count` best plans after the best one; fewer when there are no more."""
     instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     whole(count, "count")
     found = itertools.islice(best_plans(plan.problem), 1, 1 + count)

@@ -322,12 +322,12 @@ class Parser(argparse.ArgumentParser):
         option: bool = False,
         optional: bool = False,
     ) -> None:
-        """Add the options of groups of keys of a question.
+        """Add the options of groups of keys of a question (:data:`placement.question.GROUPS`).
 
-        Of the groups (:data:`placement.question.GROUPS`) `only` some keys are added, or all but
-        those to `leave`; those `required` must be given, by an option or the file. `title` and
-        `helps` replace the title of the group and help texts of keys. The instance is the first
-        argument, which may be `optional`, or the `option` ``--instance``, which must be given.
+        `only` some keys are added, or all but those to `leave`; those `required` must be given, by
+        an option or the file. `title` and `helps` replace the title of the group and help texts of
+        keys. The instance is the first argument, which may be `optional`, or the `option`
+        ``--instance``, which must be given.
         """
         asked: dict[str, bool] = dict(self.get_default("asked") or {})
         for name in groups:
@@ -359,10 +359,7 @@ class Parser(argparse.ArgumentParser):
             )
 
     def add(self, title: str, *options: Switch, one: bool = False, required: bool = False) -> None:
-        """Add options in their order to the group with a title; empty: to none.
-
-        Of `one` group at most one may be given, and one must be given if `required`.
-        """
+        """Add options to the group with a title (empty: to none), of `one` group at most one."""
         group: argparse._ActionsContainer = self._group(title) if title else self
         group = group.add_mutually_exclusive_group(required=required) if one else group
         for each in options:

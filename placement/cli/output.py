@@ -61,10 +61,7 @@ _WORD = re.compile(
 
 
 def use_terminal_width() -> AbstractContextManager[None]:
-    """Lay text out as wide as the terminal, or ``COLUMNS``, or in 80 columns with whole tables.
-
-    Tables are cut to a terminal alone: who reads a pipe needs the names.
-    """
+    """Lay text out as wide as the terminal or ``COLUMNS``; elsewhere 80 columns, whole tables."""
     columns = shutil.get_terminal_size((80, 24)).columns
     return use_page_width(columns, whole=not sys.stdout.isatty())
 
@@ -93,10 +90,7 @@ def paint(text: str) -> str:
 
 
 def print_page(text: str) -> None:
-    """Print text for people on stdout, painted where the terminal shows colours.
-
-    Where tables are asked for as CSV, they are printed in its place, at the end of the verb.
-    """
+    """Print text for people on stdout, in colours where it shows them; not beside ``--csv``."""
     if not makes_csv():
         print(paint(text) if shows_colours(sys.stdout) else text)
 
@@ -330,10 +324,7 @@ Columns: TypeAlias = "list[tuple[str, str | Callable[[Row], Any], int]]"
 def add_table_output(
     parser: Parser, *, plot: bool = True, suffixes: Sequence[str] = _SUFFIXES
 ) -> None:
-    """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``.
-
-    `suffixes` are those of the files that the verb writes.
-    """
+    """Add ``--json``, ``--csv``, ``-o``, ``--force``, and ``--plot`` for tables with a picture."""
     parser.add_output("write the table: " + " or ".join(suffixes))
     parser.add("output", *([PLOT] if plot else []))
     parser.set_defaults(plot=None)
@@ -420,10 +411,7 @@ def cell(value: object, digits: int = 2) -> str:
 
 
 def page_of(table: pd.DataFrame, columns: Columns, *notes: str, head: str = "") -> str:
-    """Return columns of a table for people, below a `head`, and with notes below it.
-
-    A note that begins with a blank is laid out with an indent.
-    """
+    """Return columns of a table below a `head`; notes that begin with a blank are indented."""
     parts = [*([_laid(head), ""] if head else []), columns_text(table, columns)]
     return "\n".join([*parts, *(["", *map(_laid, notes)] if notes else [])])
 

@@ -207,17 +207,8 @@ class PricedQuestion:
     ) -> PricedQuestion | None:
         """Return the question of one database; None where a site that it must have is too small.
 
-        Parameters
-        ----------
-        rows
-            The shared limits.
-        member
-            The database.
-        prices
-            Of each shared limit, shape (rows,).
-        room
-            Remaining capacity of each limit; None: all of it. Sites without room for the database
-            are left out.
+        `prices` are those of the shared limits, shape (rows,), and `room` what is left of each
+        (None: all of it). Sites without room for the database are left out.
         """
         problem = member.problem
         price, own = rows.price(member, prices), own_prices(problem)

@@ -66,27 +66,11 @@ class MemberRow:
 def read_site_limits(
     path: str | os.PathLike[str], sites: Sequence[str]
 ) -> dict[str, FloatArray | None]:
-    """Read the limits of each site.
+    """Read the limits of each site by column, shape (sites,), +∞ without one; None: no such column.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet with the column ``site`` and at least one of ``storage_gb``,
-        ``leader_operations``, ``egress_gb``. An empty cell, and a site that is
-        not listed, have no limit.
-    sites
-        Names of the sites.
-
-    Returns
-    -------
-    dict
-        Limits by column, shape (sites,), +∞ without a limit; None for columns that are missing.
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column: for an unknown site, a site given twice, a number that is
-        negative or no number, a table without a limit.
+    The table (CSV, TSV or Parquet) has the column ``site`` and at least one of ``storage_gb``,
+    ``leader_operations``, ``egress_gb``. An empty cell, and a site that is not listed, have no
+    limit. Errors name file, row and column.
     """
     table = read_table(path)
     key = table.column("site")
@@ -119,19 +103,9 @@ def read_site_limits(
 def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, MemberRow]:
     """Read the storage, the writes and the number of copies of each database.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet with the column ``database`` and any of ``storage_gb``, ``written_gb``,
-        ``leader_operations``, ``copies``. An empty cell is as a missing column.
-    names
-        Databases that have demand.
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column: for an unknown database, one given twice, a number that is
-        negative or no number, copies that are not whole.
+    The table (CSV, TSV or Parquet) has the column ``database`` and any of ``storage_gb``,
+    ``written_gb``, ``leader_operations``, ``copies``. An empty cell is as a missing column. `names`
+    are the databases that have demand. Errors name file, row and column.
     """
     table = read_table(path)
     key = table.column("database")
@@ -182,9 +156,8 @@ def _keyed(table: Table, key: int, known: Container[str]) -> Iterator[tuple[int,
 def fleet_frame(plan: FleetPlan) -> pd.DataFrame:
     """Return a plan as a table: a row for each database and configuration.
 
-    Columns: ``database``, ``copies``, ``leader``, ``voters``, ``replicas``, ``mean_ms``,
-    ``alone_ms`` (least mean latency without the other databases), ``paid`` (ms·operations above
-    that, all copies), ``new_replicas``.
+    The mean latency ``alone_ms`` is the least without the other databases; ``paid`` is what all
+    copies pay above it, in ms·operations.
     """
     import pandas as pd
 
@@ -356,15 +329,7 @@ def is_fleet_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_whole_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan of a fleet with its question: JSON, or the metadata of a Parquet table.
-
-    Raises
-    ------
-    InputError
-        For a file that ``placement fleet`` did not write.
-    MissingDependencyError
-        For Parquet without pyarrow.
-    """
+    """Read a plan of a fleet with its question: JSON, or the metadata of a Parquet table."""
     parquet = Path(path).suffix.lower() in PARQUET
     written = parquet_about(path, _ABOUT) if parquet else read_text(path)
     try:
@@ -377,13 +342,7 @@ def read_whole_document(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan of a fleet without its question: JSON, or Parquet with its table of plans.
-
-    Raises
-    ------
-    InputError, MissingDependencyError
-        As :func:`read_whole_document`.
-    """
+    """Read a plan of a fleet without its question: JSON, or Parquet with its table of plans."""
     document = read_whole_document(path)
     document.pop("question", None)
     if Path(path).suffix.lower() in PARQUET:

@@ -153,22 +153,7 @@ class Setting:
 def all_settings(
     declared: Mapping[str, Setting], given: Mapping[str, object], owner: str
 ) -> dict[str, bool | int | float | str]:
-    """Return every declared setting with its given value, checked, or its default.
-
-    Parameters
-    ----------
-    declared
-        The settings that there are, by name.
-    given
-        Values by name.
-    owner
-        What the settings belong to, for messages.
-
-    Raises
-    ------
-    InputError
-        For an unknown setting, or a value that a setting does not take.
-    """
+    """Return every setting of an `owner` with its given value, checked, or its default."""
     settings = {name: setting.default for name, setting in declared.items()}
     for name, value in given.items():
         if name not in declared:

@@ -434,13 +434,7 @@ def explained(plan: Plan, time_limit: float | None = None) -> Plan:
 
 
 def prove(problem: Problem) -> Plan:
-    """Return the proven optimum of a problem, or the proof that there is no plan.
-
-    Raises
-    ------
-    SolverError
-        When the method `exact` stops short of a proof.
-    """
+    """Return the proven optimum or the proof that there is no plan; SolverError without proof."""
     plan = run(load_method("exact"), problem, Options(settings={"certificate": False}))
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         raise SolverError(f"'exact' should prove a problem, but returned the status {plan.status}")

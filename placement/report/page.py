@@ -201,17 +201,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
 
 
 def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
-    """Put sections into one page: style, script and data inside, nothing fetched.
-
-    Parameters
-    ----------
-    title
-        Of the page.
-    sections
-        Markup.
-    data
-        What the button "Download the data" gives; None: no button.
-    """
+    """Put sections into one page: style, script and `data` for download inside, nothing fetched."""
     script = report_script()
     body: list[Child] = [
         tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),

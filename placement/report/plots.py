@@ -80,12 +80,7 @@ def pictures_of(sections: Sequence[Markup]) -> dict[str, Picture]:
 def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Refuse a picture that could not be written, before any work is done for it.
 
-    Raises
-    ------
-    InputError
-        For an ending that is not in `FORMATS`, a missing folder, or a file that exists.
-    MissingDependencyError
-        For PNG and PDF without vl-convert.
+    PNG and PDF need vl-convert (MissingDependencyError).
     """
     target = Path(path)
     form = target.suffix.lower().lstrip(".")

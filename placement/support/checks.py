@@ -95,10 +95,7 @@ def text(value: object, field: str, *, choices: Sequence[str] = ()) -> str:
 
 
 def are_plain_names(values: tuple[object, ...]) -> TypeGuard[tuple[str, ...]]:
-    """Return whether all values are strings that :func:`text` takes, without looking for faults.
-
-    False does not mean that one is refused: text that cannot be printed takes a longer look.
-    """
+    """Return whether all are strings without faults at first sight; :func:`text` looks longer."""
     return all(type(one) is str and one.isprintable() and one.strip() for one in values)
 
 
@@ -170,10 +167,7 @@ def unique_names(values: object, field: str) -> tuple[str, ...]:
 
 
 def plain_number(value: _T) -> _T | float:
-    """Return a number of NumPy as the int or float of Python, and any other value unchanged.
-
-    A scalar of NumPy compares with a tuple element by element, and is no instance of int.
-    """
+    """Return a NumPy scalar, which compares with a tuple element by element, as Python's number."""
     return value.item() if isinstance(value, np.number) and _is_number(value) else value
 
 
@@ -191,20 +185,10 @@ def number(
     above: bool = False,
     infinite: bool = False,
 ) -> float:
-    """Check one number, finite unless said otherwise, and return it as a float.
+    """Check one number, finite unless `infinite`, and return it as a float.
 
-    Parameters
-    ----------
-    value
-        An integer, a float, a fraction or a NumPy scalar. Truth values and text are refused.
-    field
-        Name for the error message.
-    minimum, maximum
-        Smallest and largest number accepted; −∞ and ∞ accept every finite number.
-    above
-        Whether the number must be greater than `minimum`.
-    infinite
-        Whether ∞ is accepted too.
+    Integers, floats, fractions and NumPy scalars are numbers; truth values and text are refused. It
+    is at least `minimum`, or greater if `above`.
     """
     if type(value) is float and minimum < value <= maximum and value != math.inf:
         return value  # the usual case is quick
@@ -230,16 +214,10 @@ def number(
 
 
 def whole(value: object, field: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
-    """Check one whole number and return it as an int.
+    """Check one whole number, or float without a fraction, and return it as an int.
 
-    Parameters
-    ----------
-    value
-        An integer, or a float without a fraction. Truth values and text are refused.
-    field
-        Name for the error message.
-    minimum, maximum
-        Smallest and largest number accepted; None: −`LARGEST_WHOLE` and `LARGEST_WHOLE`.
+    Truth values and text are refused. None as `minimum` and `maximum`: −`LARGEST_WHOLE` and
+    `LARGEST_WHOLE`.
     """
     least = -LARGEST_WHOLE if minimum is None else minimum
     most = LARGEST_WHOLE if maximum is None else maximum
@@ -302,23 +280,9 @@ def nonnegative(
 ) -> FloatArray:
     """Check an array of finite numbers >= 0 against named axes and return it frozen.
 
-    Parameters
-    ----------
-    values
-        Anything NumPy turns into an array of floats. Rows and columns of a pandas table go by
-        name.
-    field
-        Name for the error messages.
-    axes
-        Per axis its word ("client", "site", …) and the names along it, which give the shape.
-    maximum
-        Largest number accepted; ∞ accepts every finite number.
-
-    Raises
-    ------
-    InputError
-        With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
-        than `maximum`.
+    `values` is anything that NumPy turns into an array of floats; rows and columns of a pandas
+    table go by name. `axes` has the word of each axis ("client", "site", …) and the names along it,
+    which give the shape. A `maximum` of ∞ accepts every finite number.
     """
     if is_frame(values):
         values = values_by_name(values, field, axes)
@@ -376,28 +340,11 @@ def interval_labels(frame: pd.DataFrame | pd.Series[Any]) -> tuple[str, ...]:
 def values_by_name(
     frame: pd.DataFrame | pd.Series[Any], field: str, axes: Sequence[Axis]
 ) -> FloatArray:
-    """Return the values of a pandas table in the order of given names.
+    """Return the values of a pandas table in the order of the names of `axes`; NaN for empty cells.
 
-    Parameters
-    ----------
-    frame
-        A Series for one axis, a DataFrame for two; with an index of two levels, interval and row,
-        one axis more.
-    field
-        Name for the error messages.
-    axes
-        Words and names: those of the columns last, those of the rows before them.
-
-    Returns
-    -------
-    FloatArray
-        As many axes as `axes`; NaN where a cell is empty.
-
-    Raises
-    ------
-    InputError
-        When rows or columns have no names, a name is given twice, missing or unknown, or the number
-        of axes is another.
+    `axes` are words and names, those of the columns last. A Series has one axis, a DataFrame two;
+    with an index of two levels, interval and row, one axis more. A name that is given twice,
+    missing or unknown is refused, and so is another number of axes.
     """
     if axes_of(frame) != len(axes):
         words = ", ".join(word for word, _ in axes)
@@ -425,13 +372,7 @@ def values_by_name(
 def labels_by_name(
     series: pd.DataFrame | pd.Series[Any], field: str, rows: Axis
 ) -> tuple[str | None, ...]:
-    """Return the cells of a Series of labels in the order of given names.
-
-    Raises
-    ------
-    InputError
-        As :func:`values_by_name`.
-    """
+    """Return the cells of a Series of labels in the order of given names."""
     if series.ndim != 1 or series.index.nlevels != 1:
         raise InputError(
             "not a Series", field=field, value=series.shape, expected=f"a {rows[0]} per row"

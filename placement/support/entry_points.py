@@ -39,15 +39,7 @@ _HOMES = {
 
 
 class EntryPoint:
-    """A name in a group, and the object that it stands for.
-
-    Attributes
-    ----------
-    name
-        What users or programs look up.
-    value
-        ``module`` or ``module:attribute``.
-    """
+    """A name in a group; its value, ``module`` or ``module:attribute``, names the object."""
 
     __slots__ = ("name", "value")
 
@@ -56,15 +48,7 @@ class EntryPoint:
         self.value = value
 
     def load(self) -> Any:
-        """Import the module and return the object.
-
-        Raises
-        ------
-        ImportError
-            When the module cannot be imported.
-        AttributeError
-            When it has no such attribute.
-        """
+        """Import the module and return the object."""
         module, _, attributes = self.value.partition("[")[0].partition(":")
         found = import_module(module.strip())
         return attrgetter(attributes.strip())(found) if attributes else found
@@ -74,18 +58,9 @@ class Group(Generic[_T]):
     """Objects of one kind, registered by any installed distribution.
 
     A name with a dot, ``NAME.PART``, is a part of the object NAME and no separate object.
-    Distributions that are installed while the process runs are not seen.
-
-    Parameters
-    ----------
-    group
-        Name of the group of entry points.
-    noun
-        The kind in messages, such as "method".
-    check
-        Returns an object if it is of the kind, else None.
-    expected
-        The kind with its article for messages, such as "a placement.Method".
+    Distributions that are installed while the process runs are not seen. For messages `noun` and
+    `expected` name the kind ("method", "a placement.Method"); `check` returns an object if it is of
+    the kind, else None.
     """
 
     def __init__(
@@ -106,14 +81,9 @@ class Group(Generic[_T]):
         return tuple(sorted(name for name in self.entries if "." not in name))
 
     def load(self, name: str) -> _T:
-        """Return the object registered under a name.
+        """Return the object registered under a name; the closest name is told where there is none.
 
-        Raises
-        ------
-        InputError
-            When there is none, with the closest name that there is.
-        UnsupportedError
-            When the object cannot be imported, or is of another kind.
+        UnsupportedError when the object cannot be imported, or is of another kind.
         """
         entry = self.entries.get(name)
         if entry is None:

@@ -31,14 +31,9 @@ _SAME = re.compile(r"^(\w+) = (\w+)$", re.MULTILINE)
 def lazy_names(
     package: str, public: Sequence[str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` of a package.
+    """Return the functions ``__getattr__`` and ``__dir__`` of a package, named by ``__name__``.
 
-    Parameters
-    ----------
-    package
-        The name of the package, ``__name__``.
-    public
-        Modules of the package that ``dir()`` names; None: all of them, and what they imported.
+    ``dir()`` names the modules `public`; None: all of them, and what they imported.
     """
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
     text = stub.read_text(encoding="utf-8") if stub.exists() else ""

@@ -55,14 +55,6 @@ class SearchEnd:
 def end_early(search: HasTermination) -> Iterator[None]:
     """End a ``with`` block at a time limit or at Ctrl-C without an error, and keep the reason.
 
-    Parameters
-    ----------
-    search
-        Its ``termination`` becomes "time limit" after a TimeoutError in the block and
-        "interrupted" after a KeyboardInterrupt; the best plan so far stays with the search.
-
-    Examples
-    --------
     >>> end = SearchEnd()
     >>> with end_early(end):
     ...     raise TimeoutError
@@ -78,17 +70,7 @@ def end_early(search: HasTermination) -> Iterator[None]:
 
 
 def relative_gap(value: float, bound: float) -> float:
-    """(value − bound)/value, at least 0; 0 when both are 0.
-
-    Infinite when either is unknown, and when either is no number: NaN proves nothing.
-
-    Examples
-    --------
-    >>> relative_gap(200.0, 190.0)
-    0.05
-    >>> relative_gap(200.0, float("nan"))
-    inf
-    """
+    """(value − bound)/value, at least 0; 0 when both are 0, ∞ when either is unknown or NaN."""
     if value == bound:
         return 0.0
     if not (math.isfinite(value) and bound > -math.inf):  # NaN is above nothing
@@ -98,24 +80,12 @@ def relative_gap(value: float, bound: float) -> float:
 
 
 def least_bound(*bounds: float) -> float:
-    """Return the least of several lower bounds; −∞ when one of them is NaN, +∞ when there are none.
-
-    Python's ``min`` passes over a NaN that is not its first argument, and what it then returns is
-    no bound.
-
-    Examples
-    --------
-    >>> least_bound(3.0, 2.0), least_bound(3.0, float("nan"))
-    (2.0, -inf)
-    """
+    """Return the least bound; +∞ without any, −∞ with a NaN, which ``min`` may pass over."""
     return -math.inf if any(map(math.isnan, bounds)) else min(bounds, default=math.inf)
 
 
 def status_of(found: bool, value: float, bound: float) -> Status:
-    """Turn a value and its bound into a status: the one place where "optimal" is said.
-
-    A configuration whose value is infinite or NaN is never optimal, whatever the bound.
-    """
+    """Turn a value and its bound into a status: the one place where "optimal" is said."""
     if not found:
         return Status.INFEASIBLE if bound == math.inf else Status.UNKNOWN
     proven = math.isfinite(value) and relative_gap(value, bound) <= OPTIMALITY_TOLERANCE

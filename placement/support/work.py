@@ -25,15 +25,7 @@ class Work:
         self.limit = self.left = limit
 
     def take(self, steps: int, what: str = "checking this certificate takes") -> None:
-        """Count steps; LimitError when they are more than are left.
-
-        Parameters
-        ----------
-        steps
-            About to be taken.
-        what
-            Beginning of the message, with the figures: what takes the steps.
-        """
+        """Count steps, which `what` takes; LimitError when they are more than are left."""
         self.left -= steps
         if self.left < 0:
             raise LimitError(

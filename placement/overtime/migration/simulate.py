@@ -198,15 +198,7 @@ def migrate(
 
 
 def plot_migration(result: LeaderMigration, *, title: str = "") -> Picture:
-    """Draw the latency in per cent of that before the migration, and the share that has moved.
-
-    Parameters
-    ----------
-    result
-        From :func:`placement.overtime.migration.migrate`.
-    title
-        Above the picture.
-    """
+    """Draw the latency in per cent of that before the migration, and the share that has moved."""
     courses = {f"p{percent:g}": result.of(percent) for percent in result.percents}
     shown = {name: 100 * latency / latency[0] for name, latency in courses.items()}
     shown[f"leaders at {result.target}"] = 100 * result.moved

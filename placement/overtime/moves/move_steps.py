@@ -306,8 +306,6 @@ def quorums_intersect(voters: int, quorums: QuorumSizes) -> bool:
 def resizing_steps(quorums: QuorumSizes, to: QuorumSizes) -> tuple[QuorumSizes, ...]:
     """Quorums to pass through, `to` included, with the voters standing still; none when equal.
 
-    Examples
-    --------
     >>> resizing_steps(QuorumSizes(2, 4), QuorumSizes(3, 3))
     (QuorumSizes(commit=3, elect=4), QuorumSizes(commit=3, elect=3))
     """
@@ -322,12 +320,7 @@ def quorum_path(voters: int, start: QuorumSizes, voters_after: int, end: QuorumS
 
     The rule gives `start` and `end` at the two ends when they lie on one line, and majorities
     otherwise; quorums that a size cannot give are for the caller to skip
-    (:func:`quorums_intersect`).
-
-    Raises
-    ------
-    InputError
-        When an end is not safe in itself.
+    (:func:`quorums_intersect`). An end that is not safe in itself is refused.
     """
     for field, size, quorums in (("start", voters, start), ("end", voters_after, end)):
         words = (
@@ -395,12 +388,7 @@ def spread_guard(rule: GroupRule) -> Guard:
 def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
     """Return the guards that all of `ends` keep, and that every step between them should keep.
 
-    Parameters
-    ----------
-    problem
-        Whose `survive` and rules for voters are meant.
-    ends
-        Configurations before and after.
+    They come of the problem's `survive` and its rules for voters.
     """
     guards: list[Guard] = []
     if problem.survive is not None:
@@ -443,27 +431,12 @@ def shortest_change_sequence(
     broken: Callable[[Sequence[int], QuorumSizes], int],
     helpers: Sequence[int] = (),
 ) -> tuple[int, tuple[VoterChange, ...]] | None:
-    """Return a way with the fewest broken guards, then the fewest steps.
+    """Return a way with the fewest broken guards, then the fewest steps, of `NODE_LIMIT` states.
 
-    Parameters
-    ----------
-    before, after
-        The ends; only leader and voters matter.
-    rule
-        Quorums by number of voters.
-    broken
-        Voters, quorums -> how many guards that state breaks.
-    helpers
-        Other sites that may vote for a while.
+    Only leader and voters of the ends matter; `rule` gives the quorums by number of voters,
+    `broken` how many guards a state breaks, and `helpers` are other sites that may vote for a
+    while. The guards are summed over the states of the way. None: no way was found in time.
 
-    Returns
-    -------
-    tuple or None
-        Guards broken on the way, summed over its states, and the steps; None after `NODE_LIMIT`
-        states.
-
-    Notes
-    -----
     A* over (voters, leader): the number of open changes bounds the number of steps. Sets of voters
     have between one fewer than the smaller end and one more than the larger. Without guards that
     bite it visits little more than the way; at worst 2^(sites that change + helpers) states.
@@ -559,12 +532,7 @@ class PlanMoves:
 
 
 def plan_moves(plan: Plan) -> PlanMoves | None:
-    """Return how a plan is reached from `Problem.current`; None without one, or without a plan.
-
-    Notes
-    -----
-    O(steps) evaluations, and the search for a safe order of the steps.
-    """
+    """Return how a plan is reached from `Problem.current`; None without one, or without a plan."""
     problem, found, present = plan.problem, plan.configuration, plan.problem.present
     if found is None or present is None:
         return None

@@ -130,16 +130,8 @@ class DatabaseReplay(ABC):
 class PlannedReplay(DatabaseReplay):
     """Replay whose choices are plans: 2 ms each by ``exact`` on 27 sites.
 
-    Attributes
-    ----------
-    tier
-        1, 2 or 3.
-    method
-        Name of a registered method that takes the tier and the objective.
-    tick
-        Called after every plan.
-    proven
-        Whether each plan of the oracle that is paid for is proven optimal.
+    The method takes the tier and the objective; `tick` is called after every plan. `proven` tells
+    whether each plan of the oracle that is paid for is proven optimal.
     """
 
     tier: int

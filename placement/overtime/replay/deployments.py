@@ -335,18 +335,11 @@ def _refuse_any(bad: npt.ArrayLike, field: str, words: str, expected: str) -> No
 
 
 def interval_problem(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
-    """Return the problem for some demand.
+    """Return the problem, with its constraints and decay, for some demand.
 
-    Parameters
-    ----------
-    problem
-        The constraints, and the decay.
-    counts
-        Shape (clients, operations): of one moment, with the RTTs of `interval`. Or shape (i,
-        clients, operations), `interval` None: the first i intervals, each with its own RTTs, to
-        which the decay of the problem applies.
-    interval
-        See above.
+    The counts have the shape (clients, operations) for one moment, with the RTTs of `interval`; or
+    (i, clients, operations), `interval` None: the first i intervals, each with its own RTTs, to
+    which the decay of the problem applies.
     """
     if interval is not None:
         return problem.replace(
@@ -369,12 +362,8 @@ def interval_problem(problem: Problem, counts: FloatArray, interval: int | None)
 def plan_of_interval(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
     """Return a plan with a configuration, started from the one before where that is allowed.
 
-    Raises
-    ------
-    InputError
-        When no configuration was found: a replay has nothing to pay for then.
-    KeyboardInterrupt
-        After Ctrl-C: methods end with the best so far then, and a replay must not go on with it.
+    InputError without a configuration: a replay has nothing to pay for then. KeyboardInterrupt
+    after Ctrl-C: methods end with the best so far, and a replay must not go on with it.
     """
     start = before.configuration if before is not None else None
     if start is not None and violations(problem, start):
@@ -425,25 +414,13 @@ def read_trace(path: str | os.PathLike[str], instance: Instance) -> tuple[Trace,
 def read_deployments(
     path: str | os.PathLike[str], instance: Instance, databases: Sequence[str]
 ) -> Deployments:
-    """Read the present configuration of each database.
+    """Read the present configuration of each database; errors name file, row and column.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet with the columns ``database``, ``site``, ``role``: a row per replica;
-        the role is ``replica`` (read-only), ``voter``, or ``leader`` (a voter that is preferred as
-        leader; at most one per database). An optional column ``share`` tells the share of the
-        database's groups that each voter leads today; a database has none, or they sum to 1.
-    instance
-        Whose sites the table names.
-    databases
-        Those that need a deployment; rows of others are an error.
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column: for an unknown database, site or role, a site given twice, two
-        leaders, a database without rows or without a voter, shares that do not sum to 1.
+    The table (CSV, TSV or Parquet) has the columns ``database``, ``site``, ``role``, a row per
+    replica; the role is ``replica`` (read-only), ``voter``, or ``leader`` (a voter that is
+    preferred as leader; at most one per database). An optional column ``share`` tells the share of
+    the database's groups that each voter leads today; a database has none, or they sum to 1. Each
+    of `databases` needs a deployment; rows of others are an error.
     """
     table = read_table(path)
     columns = [table.column(name) for name in ("database", "site", "role")]

@@ -40,20 +40,8 @@ class LeaderTable:
     under the constraints: as many as the deployment has. Where RTTs vary, the voters of a leader
     are the best ones of a single interval, the *basis*.
 
-    Parameters
-    ----------
-    problem
-        Network and constraints.
-    rules
-        The constraints for the number of voters of the database.
-    counts
-        Its demand, shape (T, clients, operations).
-    replicas, voted
-        Its deployment, site indices ascending.
-    tier
-        1 or 2.
-    name
-        Of the database, for messages.
+    `rules` are those for the number of voters of the database, `counts` its demand, shape (T,
+    clients, operations), and `replicas` and `voted` its deployment, site indices ascending.
     """
 
     problem: Problem
@@ -121,13 +109,7 @@ class LeaderTable:
 
     @cached_property
     def _chosen(self) -> list[dict[int, Configuration]]:
-        """Each candidate leader with its voters, by basis.
-
-        Raises
-        ------
-        InputError
-            When no site may lead.
-        """
+        """Each candidate leader with its voters, by basis; InputError when no site may lead."""
         found: list[dict[int, Configuration]] = []
         pool = self.voted if self.tier == 1 else self.replicas
         able = [site for site in pool if self.rules.may_lead[site]]
@@ -178,10 +160,7 @@ class LeaderTable:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Eq. 1 of each leader with its best voters of the interval, ms times operations.
-
-        Shape (T, sites); infinite for sites that may not lead.
-        """
+        """Eq. 1 of each leader with its best voters, ms·operations, (T, sites); ∞: may not lead."""
         table, rounds = self._parts
         able = np.isfinite(self.waits)
         total = table + rounds[:, np.newaxis] * np.where(able, self.waits, 0.0)

@@ -59,16 +59,8 @@ def plot_reductions(
 ) -> Picture:
     """Draw Figure 7: lines over time, several panels below each other.
 
-    Parameters
-    ----------
-    panels
-        Title of each panel -> name of each line -> percent per interval.
-    intervals
-        Labels.
-    of
-        What the lines are.
-    title
-        Above the picture.
+    `panels` is the title of each panel -> name of each line -> percent per interval; `of` says what
+    the lines are.
     """
     labels = [_short(each, intervals) for each in intervals]
     charts = [

@@ -56,15 +56,8 @@ class IntervalKey(NamedTuple):
 
 
 def interval_key(label: str) -> IntervalKey:
-    """Return where a label stands in time.
+    """Return where a label stands in time: a whole number or an ISO 8601 time, else InputError.
 
-    Raises
-    ------
-    InputError
-        For a label that is neither a whole number nor an ISO 8601 time.
-
-    Examples
-    --------
     >>> interval_key("7"), interval_key("1970-01-01T01:00+01:00")
     (IntervalKey(kind='number', value=7), IntervalKey(kind='time', value=0))
     """
@@ -110,19 +103,9 @@ class IntervalReading:
 
 
 def read_rows(path: str | os.PathLike[str], content: bytes) -> Table:
-    """Read a table, JSON lines included.
+    """Read a table from what a file holds, as far as it counts; JSON lines included.
 
-    Parameters
-    ----------
-    path
-        The file; its suffix says what it is.
-    content
-        What it holds, as far as it counts; Parquet is read from the file itself.
-
-    Raises
-    ------
-    InputError
-        For a file that is no table.
+    The suffix of `path` says what it is. Parquet is read from the file itself.
     """
     source, suffix = os.fspath(path), Path(path).suffix.lower()
     try:
@@ -142,11 +125,8 @@ def read_rows(path: str | os.PathLike[str], content: bytes) -> Table:
 def readings(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]:
     """Return the intervals of a whole file in order of time; rows of one may stand anywhere.
 
-    Raises
-    ------
-    InputError
-        When it cannot be told which intervals are meant: columns that are missing or unknown, a
-        row without a usable interval, labels of two kinds.
+    Columns that are missing or unknown, a row without a usable interval, and labels of two kinds
+    are refused.
     """
     grouped: dict[IntervalKey, list[int]] = {}
     for row, found in _keys(table, columns):
@@ -164,16 +144,6 @@ def runs(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]:
     An interval that comes back later in the table is another reading of the same key. A row that
     has no usable interval may belong to the interval before it or to the one after it: both are
     malformed then.
-
-    Parameters
-    ----------
-    table, columns
-        As for :func:`readings`.
-
-    Raises
-    ------
-    InputError
-        For columns that are missing or unknown.
     """
     found: list[tuple[IntervalKey, list[int], list[str]]] = []
     stain: list[str] = []

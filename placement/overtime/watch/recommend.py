@@ -164,16 +164,9 @@ _DEVIATIONS = 2.0
 def default_prices(problem: Problem, method: str = "exact") -> MovePrices:
     """Return prices of moves from the demand of an instance; 0 with fewer than two intervals.
 
-    Parameters
-    ----------
-    problem
-        The question, with the demand of the past: one row of counts for each interval.
-    method
-        That finds the configuration which is best for all intervals together.
-
-    Notes
-    -----
-    One search, and the score of each interval. Intervals without operations do not count.
+    The demand is one row of counts for each interval; those without operations do not count. One
+    search by `method` for the best configuration of all intervals together, and the score of each
+    interval.
     """
     instance = problem.instance
     counts = instance.counts[instance.counts.sum(axis=(1, 2)) > 0]

@@ -231,13 +231,7 @@ class Store:
 
 
 def read_log(path: _Path) -> tuple[list[Mapping[str, object]], list[Rejection]]:
-    """Return all recommendations and reports of a state file, without changing it.
-
-    Raises
-    ------
-    InputError
-        When there is no state file.
-    """
+    """Return all recommendations and reports of a state file, without changing it."""
     if not Path(path).is_file():
         raise InputError("no such state file", source=os.fspath(path))
     link = _connect(Path(path))

@@ -28,21 +28,11 @@ def data_table(
     mark: Sequence[int] = (),
     sortable: bool = True,
 ) -> Markup:
-    """Build a table.
+    """Build a table from rows with the same headings; the caption also names the box that scrolls.
 
-    Parameters
-    ----------
-    caption
-        What it shows; also names the region that scrolls.
-    rows
-        Rows with the same headings. A column without text holds numbers, which are shown with
-        `digits` decimals and sorted by value.
-    digits
-        Decimals of numbers that are not whole.
-    mark
-        Positions of rows to stand out.
-    sortable
-        Whether the headings are buttons, which the script of the page makes sort.
+    A column without text holds numbers, which are shown with `digits` decimals unless whole, and
+    sorted by value. Rows at the positions `mark` stand out. The headings of a `sortable` table are
+    buttons, which the script of the page makes sort.
     """
     heads = list(rows[0]) if rows else []
     numbers = {head for head in heads if not any(isinstance(row[head], str) for row in rows)}

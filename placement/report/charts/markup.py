@@ -66,19 +66,8 @@ def join(children: Child) -> Markup:
 def tag(
     name: str, attributes: Mapping[str, str | float | None] | None = None, *children: Child
 ) -> Markup:
-    """Build an element.
+    """Build an element; an attribute that is None is left out, and its name is never data.
 
-    Parameters
-    ----------
-    name
-        Of the element; written by this program, never data.
-    attributes
-        Name -> value; None leaves the attribute out, "" writes it without a value's worth.
-    children
-        Content, escaped unless it is markup.
-
-    Examples
-    --------
     >>> tag("b", {"title": '"'}, "1 < 2", tag("br"))
     '<b title="&quot;">1 &lt; 2<br/></b>'
     """
@@ -104,11 +93,7 @@ def clipped(value: str, most: int) -> str:
 
 
 def json_script(identifier: str, value: object) -> Markup:
-    r"""Embed data as JSON that no name can break out of.
-
-    Everything outside ASCII and ``<``, ``>``, ``&`` are written as \uXXXX, so that neither
-    ``</script>`` nor ``<!--`` nor a separator that JavaScript once took for a line end can occur.
-    """
+    r"""Embed data as JSON that no name can break out of: \uXXXX for ``<``, ``>``, ``&``."""
     data = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
