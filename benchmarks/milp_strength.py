@@ -32,10 +32,7 @@ from placement import Problem, Status
 def _measure(mix: str, options: argparse.Namespace) -> Iterator[Row]:
     """Yield one row per recipe, with and without reductions.
 
-    Raises
-    ------
-    placement.SolverError
-        When two recipes prove different optima.
+    SolverError when two recipes prove different optima.
     """
     problem = Problem(placement.load("world27", mix=mix), replicas=5, voters=3)
     time_limit = options.seconds

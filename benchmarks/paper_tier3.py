@@ -73,17 +73,7 @@ STEPS = 7
 
 
 def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Instance:
-    """Return an instance of weak reads only, with demand that falls from client to client.
-
-    Parameters
-    ----------
-    base
-        Where the sites, the clients and the RTTs come from.
-    ratio
-        Demand of a client over the demand of the client before it; 1 spreads it evenly.
-    rng
-        Source of the order of the clients.
-    """
+    """Return weak reads alone; each client in a drawn order has `ratio` of the one before."""
     clients = len(base.clients)
     weight: FloatArray = ratio ** rng.permutation(clients).astype(np.float64)
     counts = np.zeros((clients, len(STANDARD_OPERATIONS)))
@@ -93,13 +83,7 @@ def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Inst
 
 
 def gains(seeds: int) -> list[dict[str, object]]:
-    """Return one line for each data set, demand and |V|.
-
-    Parameters
-    ----------
-    seeds
-        Orders of the clients for each ratio; a line is the mean over them.
-    """
+    """Return a line for each data set, demand and |V|: means over `seeds` orders of clients."""
     lines: list[dict[str, object]] = []
     for name in DATA_SETS:
         try:

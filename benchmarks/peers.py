@@ -59,14 +59,7 @@ _TOLERANCE = 5e-10
 def find_method(name: str) -> Method:
     """Return a registered method, or one of the peers.
 
-    Raises
-    ------
-    InputError
-        When there is none of that name.
-    MissingDependencyError
-        For a peer whose package is not installed.
-    UnsupportedError
-        As :func:`placement.methods.registry.load_method`.
+    MissingDependencyError for a peer whose package is not installed.
     """
     if not name.startswith(PREFIX):
         return load_method(name)
@@ -225,10 +218,7 @@ _SCALE = 1000.0
 def commit_latency(rtt: list[float]) -> float:
     """Return what quoracle says a majority commit costs a leader with these RTTs to the voters.
 
-    Parameters
-    ----------
-    rtt
-        ms from the leader to each voter, its own 0 among them.
+    RTTs are in ms, the leader's own 0 among them.
     """
     import quoracle
 

@@ -38,13 +38,7 @@ APART_KM = 30.0
 
 
 def measured(here: Path | None, name: str) -> tuple[FloatArray, FloatArray]:
-    """Read (latitude, longitude) per site, shape (sites, 2), and RTTs in ms, (sites, sites).
-
-    Raises
-    ------
-    InputError
-        When `here`, the folder of measured latencies, has no file of this name.
-    """
+    """Read (latitude, longitude) per site, shape (sites, 2), and RTTs in ms, (sites, sites)."""
     path = measured_file(here, f"{name}.csv")
     sites = read_rows(path.with_suffix(".sites.csv"))
     places = {row["site"]: (float(row["lat"]), float(row["lon"])) for row in sites}

@@ -83,20 +83,8 @@ def world(
 ) -> tuple[Instance, Distributions] | None:
     """Build an instance and its distributions; None when the measured table is absent.
 
-    Parameters
-    ----------
-    network
-        One of `NETWORKS`.
-    mix
-        A key of ``MIXES``.
-    seed
-        Of the choice of sites, the modelled RTTs, the spreads and the demand.
-    sites
-        How many candidate sites, drawn among the clients' places; None: all of them.
-    clients
-        How many clients at most.
-    latency
-        Folder of measured latencies; None: there is none.
+    The candidate sites are drawn among the places of the clients (None: all of them), of which
+    there are at most `clients`. The seed draws modelled RTTs, spreads and demand too.
     """
     numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
     rng = np.random.default_rng(numbers)

@@ -161,13 +161,7 @@ def _row(
 
 @contextlib.contextmanager
 def running(system: System) -> Iterator[Bench]:
-    """Run the servers of a system.
-
-    Raises
-    ------
-    UnsupportedError
-        Where the system, or a network for it, cannot be had.
-    """
+    """Run the servers of a system; UnsupportedError where it or a network cannot be had."""
     system.program()
     names = [*map(str, range(system.servers)), *(f"c{i}" for i in range(len(CLIENTS)))]
     with (

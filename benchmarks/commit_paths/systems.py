@@ -36,18 +36,11 @@ CLIENTS = ("Central US", "West Europe", "Southeast Asia")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """RTTs and disks under which operations are measured.
+    """RTTs and disks of a "probe", a "fit" or a "test", under which operations are measured.
 
-    Attributes
-    ----------
-    part, name
-        "probe", "fit" or "test", and what tables call it.
-    between, clients
-        RTT in ms of servers, the leader first, shape (n, n), and of clients to them, shape (c, n).
-    disks
-        ms that each server's disk adds to a flush.
-    pause
-        ms between two operations of a client: flushes that follow a write do not meet the next one.
+    RTTs in ms of servers, the leader first, have the shape (n, n), those of clients to them (c, n).
+    A disk adds so many ms to a flush. With a `pause`, in ms between two operations of a client,
+    flushes that follow a write do not meet the next one.
     """
 
     part: str

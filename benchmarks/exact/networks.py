@@ -100,13 +100,7 @@ def _instance(rtt: FloatArray, between: FloatArray, counts: FloatArray, name: st
 def networks(
     wanted: Container[str] | None = None, latency: Path | None = None
 ) -> Iterator[Network]:
-    """Yield the modelled networks, and the measured ones whose files are in a folder.
-
-    Raises
-    ------
-    InputError
-        For a file that cannot be read.
-    """
+    """Yield the modelled networks, and the measured ones whose files are in a folder."""
     for name, sites in MODELLED.items():
         if wanted is None or name in wanted:
             yield _modelled(name, sites)
@@ -120,10 +114,7 @@ def networks(
 def read_npz(path: Path) -> FloatArray:
     """Read the square array ``rtt`` (ms) of a NumPy archive.
 
-    Raises
-    ------
-    InputError
-        When the file is no archive, has no such array, or the array is not square, finite and >= 0.
+    InputError when the file is no archive, or the array is not square, finite and >= 0.
     """
     expected = "a square array 'rtt' of finite numbers >= 0"
     try:
@@ -188,14 +179,7 @@ LIBRARY_SIZES = [
 def p_median(rtt: FloatArray, size: int, weight: FloatArray | None = None) -> ReducedProblem:
     """Return the problem of choosing `size` sites for the least Σ weight · distance.
 
-    Parameters
-    ----------
-    rtt
-        Distances, shape (clients, sites).
-    size
-        Number of sites to choose.
-    weight
-        Of each client; None: all 1.
+    Distances have the shape (clients, sites); without weights all are 1.
     """
     zero = np.zeros(len(rtt))
     between = np.zeros((rtt.shape[1], rtt.shape[1]))
@@ -273,13 +257,7 @@ def read_pmed(path: Path) -> tuple[FloatArray, int]:
     """Read distances and p of a file of the OR-Library: ``n edges p``, then ``i j cost`` lines.
 
     Edges have no direction, and the last cost of a repeated edge counts. Distances are lengths of
-    shortest paths.
-
-    Raises
-    ------
-    InputError
-        For a row that is not three whole numbers in range, another number of edges, or a graph in
-        several parts.
+    shortest paths. InputError for another number of edges, or a graph in several parts.
     """
     lines = enumerate(read_text(path).splitlines(), start=1)
     rows = [(number, _row(path, number, line, int)) for number, line in lines if line.strip()]
@@ -307,13 +285,7 @@ def read_tsplib(path: Path) -> FloatArray:
     """Read points of TSPLIB (``EUC_2D``) and return their distances, rounded down, shape (n, n).
 
     TSPLIB itself rounds to the nearest whole number. The literature on p-medians rounds down, and
-    so do the published optima.
-
-    Raises
-    ------
-    InputError
-        For another kind of distances, a number of points that differs from ``DIMENSION``, or a
-        row that is not a number and two coordinates.
+    so do the published optima. InputError for other distances, or other points than ``DIMENSION``.
     """
     lines = read_text(path).splitlines()
     words = [line.strip() for line in lines]

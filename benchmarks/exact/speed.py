@@ -191,13 +191,7 @@ def _tsplib(here: Path | None) -> Questions:
 
 
 def published(name: str, size: int, ask: Ask) -> Ask:
-    """Return a question whose proven value is held against the published optimum.
-
-    Raises
-    ------
-    SolverError
-        In the answer, when they differ.
-    """
+    """Return a question; an answer that is not the published optimum is a SolverError."""
     optimum, _ = PUBLISHED[name, size]
 
     def checked(seconds: float, listen: Listener) -> Found:

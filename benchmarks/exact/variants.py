@@ -58,18 +58,9 @@ _ONCE = 1.0  # seconds from which a question is not repeated
 class Variant:
     """Change of the plain question.
 
-    Attributes
-    ----------
-    diversity
-        Rules on failure domains.
-    matrices
-        RTT matrices that are drawn; 0: the RTTs of the data set.
-    base
-        Name of the variant whose time is the unit; empty: none.
-    losses
-        Whether the worst case after the loss of a site is minimised, and not the mean.
-    protocol
-        Commit protocol; None: that of the data set.
+    Rules on failure domains; drawn RTT matrices (0: the RTTs of the data set); the variant whose
+    time is the unit (empty: none); whether the worst case after the loss of a site is minimised;
+    the commit protocol (None: that of the data set).
     """
 
     diversity: tuple[Diversity, ...] = ()

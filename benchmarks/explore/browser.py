@@ -20,13 +20,7 @@ _ARGUMENTS = (
 
 
 class Browser:
-    """Browser with one page.
-
-    Parameters
-    ----------
-    width, height
-        Of the window in CSS pixels; phones are narrower than a window can be, see :meth:`resize`.
-    """
+    """Browser with one page; `width` and `height` of the window are CSS pixels."""
 
     def __init__(self, width: int = 1280, height: int = 900) -> None:
         from selenium.webdriver import Chrome, ChromeOptions

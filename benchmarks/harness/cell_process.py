@@ -113,11 +113,6 @@ def solve_cell(cell: SolveCell) -> dict[str, object]:
 
     The instance is built and the method's module imported before the clock starts. The first run is
     timed apart (it pays for what the method imports when it runs); a quick method is run again.
-
-    Raises
-    ------
-    PlacementError
-        As the method does.
     """
     from benchmarks.harness.cells import problem_of
     from benchmarks.peers import find_method

@@ -34,19 +34,9 @@ _SPREAD_DEGREES = 2.0
 class InstanceRecipe:
     """An instance that can be built again anywhere from its few words.
 
-    Parameters
-    ----------
-    source
-        A bundled data set, the path of an instance, or :data:`DRAWN`.
-    mix
-        Operation mix; None: the data set's default, and ``social`` for generated instances.
-    sites
-        Sites of a generated instance; for a data set, how many of its sites are kept (a seeded
-        choice).
-    clients
-        Clients of a generated instance.
-    demand
-        "all", or "reads" for a p-median problem: every operation becomes a weak read.
+    The source is a bundled data set, the path of an instance, or :data:`DRAWN`. Without a mix a
+    data set has its own, and a drawn instance ``social``. `sites` of a data set are a seeded
+    choice. The demand "reads" makes a p-median problem: every operation becomes a weak read.
     """
 
     source: str
@@ -64,13 +54,7 @@ class InstanceRecipe:
         return f"{self.source}{size}{mix}" + (" reads only" if self.demand == "reads" else "")
 
     def build(self, seed: int) -> Instance:
-        """Build the instance; the seed draws the demand, and what else is drawn.
-
-        Raises
-        ------
-        InputError, MissingDependencyError
-            As :func:`placement.load`.
-        """
+        """Build the instance; the seed draws the demand, and what else is drawn."""
         if self.source == DRAWN:
             instance = self._draw(seed)
         elif self.source in datasets.names():
@@ -162,20 +146,9 @@ class LossRule(StrEnum):
 class CellLimits:
     """Resources that a cell may use.
 
-    Attributes
-    ----------
-    time
-        Seconds that a method is told to stop after; None: it is not told.
-    wall
-        Seconds after which the process is killed.
-    memory
-        MiB of address space of the process.
-    threads
-        Threads a method may use.
-    repeats
-        Times a quick method is run again, as long as that takes less than `again` seconds.
-    again
-        Seconds for repeats.
+    A method is told to stop after `time` seconds (None: it is not told), and its process is killed
+    after `wall`; `memory` is MiB of address space. A quick method is run `repeats` times again, as
+    long as that takes less than `again` seconds.
     """
 
     time: float | None = 60.0
@@ -233,12 +206,7 @@ def cell_from_json(data: Mapping[str, Any]) -> SolveCell:
 def problem_of(cell: SolveCell, instance: Instance) -> Problem:
     """Put the cell's question to its instance.
 
-    Raises
-    ------
-    UnsupportedError
-        When the instance lacks the failure domains that the question is about.
-    InputError
-        When the question contradicts itself (more replicas than sites).
+    UnsupportedError when the instance lacks the failure domains that the question is about.
     """
     survive: str | None = None
     objective: MeanLatency = MEAN_LATENCY

@@ -67,21 +67,10 @@ def compare(
     reference: str | None = None,
     threshold: float = 1.25,
 ) -> Difference:
-    """Compare two files of results.
+    """Compare two files of results; InputError when they have no cell in common.
 
-    Parameters
-    ----------
-    before, after
-        As read.
-    reference
-        Method whose time is the unit; None: the one that the later run's suite names.
-    threshold
-        Factor below which a change of time is noise; > 1.
-
-    Raises
-    ------
-    InputError
-        When the files have no cell in common.
+    The unit of time is the reference method's, by default that of the later run's suite. A change
+    of time below the threshold, a factor > 1, is noise.
     """
     if reference is None:
         reference = after.reference

@@ -23,31 +23,13 @@ _TABLE = re.compile(
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Iterable[object]], rule: str = "---"
 ) -> str:
-    """Return a table as Markdown, without an end of the last line.
-
-    Parameters
-    ----------
-    heads
-        Names of the columns.
-    rows
-        Cells in the order of `heads`; a bar within a cell must be escaped.
-    rule
-        Text of each cell of the line below the names.
-    """
+    """Return Markdown without a last end of line; a bar within a cell must be escaped."""
     lines = [f"| {' | '.join(heads)} |", f"|{rule}" * len(heads) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
 def row_table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as Markdown.
-
-    Parameters
-    ----------
-    heads, cells
-        Names of the columns, and format of each cell with names of `rows`; bars stand between.
-    rows
-        Values by name.
-    """
+    """Return rows as Markdown: heads and formats of cells, each with bars between."""
     body = (cells.format_map(row).split("|") for row in rows)
     return markdown_table(
         [head.strip() for head in heads.split("|")], ([c.strip() for c in line] for line in body)
@@ -101,16 +83,8 @@ def pivot(
 ) -> str:
     """Return a line for each value of a column, and a column for each of another, as Markdown.
 
-    Parameters
-    ----------
-    rows
-        Rows of results.
-    line, column
-        Names of the two columns; the values stand in the order of the rows.
-    cell
-        Shows the rows of two values; where there are none stands "–".
-    head
-        What stands before a value at the top.
+    The values stand in the order of the rows, at the top after `head`. `cell` shows the rows of two
+    values; where there are none stands "–".
     """
     found = {(mine[0][line], mine[0][column]): mine for mine in grouped(rows, line, column)}
     names, heads = (dict.fromkeys(row[name] for row in rows) for name in (line, column))
@@ -168,13 +142,7 @@ def tables_of(page: str) -> dict[str, str]:
 
 
 def with_tables(page: str, tables: Mapping[str, str]) -> str:
-    """Return a page with new texts between the marks of tables; see :func:`tables_of`.
-
-    Raises
-    ------
-    InputError
-        For a name without marks.
-    """
+    """Return a page with new texts between the marks of tables, see :func:`tables_of`."""
     missing = sorted(tables.keys() - tables_of(page).keys())
     if missing:
         raise InputError(

@@ -19,18 +19,9 @@ _RESET = Path("/proc/self/clear_refs")
 
 
 def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
-    """Describe this machine as a JSON-like mapping.
+    """Describe this machine, and the versions of the distributions that are installed.
 
-    Parameters
-    ----------
-    packages
-        Distributions whose versions matter to the benchmark; those not installed are left out.
-
-    Returns
-    -------
-    dict
-        cpu, cores (usable by this process), load (processes that wanted one in the last minute),
-        memory_gb, system, python, versions, commit.
+    The load is the number of processes that wanted a processor in the last minute.
     """
     versions = {"replica-placement": placement.__version__}
     for package in packages:

@@ -27,17 +27,9 @@ COLOURS = tuple(re.findall(r"\.series\d \{ color: light-dark\((#\w+)", style_she
 class Panel:
     """Lines over one pair of axes.
 
-    Attributes
-    ----------
-    lines
-        Name -> x, y, and how matplotlib draws the line; a name that begins with "_" has no entry
-        in the legend. Lines have the colours of :data:`COLOURS` in turn.
-    axes
-        What ``Axes.set`` takes: labels, limits, scales, ticks.
-    marks
-        x of dashed vertical lines, name -> where.
-    bands
-        Name of a line -> the least and the largest value around it.
+    A line is x, y, and how matplotlib draws it, by name; a name that begins with "_" has no entry
+    in the legend, and lines have the colours of :data:`COLOURS` in turn. `axes` is what
+    ``Axes.set`` takes, `marks` the x of dashed vertical lines, `bands` the range around a line.
     """
 
     lines: Mapping[str, tuple[Sequence[Any], Sequence[float], Mapping[str, Any]]]
@@ -73,13 +65,8 @@ def save_panels(path: Path, panels: Sequence[Panel], columns: int = 2, height: f
 def method_panels(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> list[Panel]:
     """Return gap and time over the number of replicas: two panels for each failure constraint.
 
-    Parameters
-    ----------
-    rows
-        Of a suite: all rows of a question, since the gap is to the best bound that any method
-        proved.
-    methods
-        To draw. A point is the median over the questions with that many replicas.
+    A point is the median over the questions with that many replicas. `rows` are all of a question,
+    since the gap is to the best bound that any method proved.
     """
     known, panels = best_known(rows), list[Panel]()
     solved = [row for row in rows if row["outcome"] == "ok" and row["cell"]["method"] in methods]

@@ -38,13 +38,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def existing_rows(path: Path) -> list[Row]:
-    """Return the rows of a CSV that a report needs.
-
-    Raises
-    ------
-    InputError
-        When there is no such file, or it holds no row.
-    """
+    """Return the rows of a CSV that a report needs; InputError without a row."""
     rows = read_rows(path)
     if not rows:
         raise InputError("no results to report", source=str(path), expected="a run of the study")
@@ -111,19 +105,10 @@ _HELP = {
 
 
 def add_folder(parser: argparse.ArgumentParser, name: str, default: Path | None = None) -> None:
-    """Add the option ``--NAME DIR``; its value is a ``Path``, or the default.
+    """Add the option ``--NAME DIR`` of :data:`_HELP`; its value is a ``Path``, or the default.
 
     It is checked before the program begins: a wrong folder costs no measurement. Where there is a
     default, the folder is made when the first file is written.
-
-    Parameters
-    ----------
-    parser
-        Of the program.
-    name
-        "results", "latency", "baseline", "pmed" or "tsplib".
-    default
-        Value without the option.
     """
 
     def named(text: str) -> Path:
@@ -138,13 +123,7 @@ def add_folder(parser: argparse.ArgumentParser, name: str, default: Path | None 
 
 
 def measured_file(here: Path | None, name: str) -> Path:
-    """Return a file of the folder of measured latencies.
-
-    Raises
-    ------
-    InputError
-        When there is no folder, or no such file in it.
-    """
+    """Return a file of the folder of measured latencies; InputError where there is none."""
     if here is None or not (here / name).is_file():
         raise InputError(
             "no such file among the measured latencies",

@@ -37,16 +37,9 @@ CONTRADICTION = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Content of a file of results.
+    """Lines of kind ``run``, oldest first, and of kind ``row``, of a file of results.
 
-    Attributes
-    ----------
-    runs
-        Lines of kind ``run``, oldest first.
-    rows
-        Lines of kind ``row``; of rows with the same key the last counts.
-    source
-        Path, for messages.
+    Of rows with the same key the last counts; `source` is the path, for messages.
     """
 
     runs: tuple[Mapping[str, Any], ...]
@@ -65,11 +58,7 @@ _NEEDED: Mapping[str, type] = {"key": str, "cell": dict, "group": str, "outcome"
 def read_results(path: str | os.PathLike[str]) -> Results:
     """Read a file of results; an empty file is an empty result.
 
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or a line is not what this program wrote; the message names
-        the line.
+    InputError names the line that is not what this program wrote.
     """
     source = os.fspath(path)
     runs: list[Mapping[str, Any]] = []
@@ -104,13 +93,9 @@ def read_results(path: str | os.PathLike[str]) -> Results:
 
 
 def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Return, per group, the best proven lower bound and the best value of any method.
+    """Return, per group, the best proven lower bound and value; −∞ and +∞ if unknown.
 
-    Returns
-    -------
-    dict
-        Group -> (bound, value); −∞ and +∞ if unknown. All rows of a group answer the
-        same question, so the largest bound of one method holds for the values of all.
+    All rows of a group answer the same question, so the largest bound of one method holds for all.
     """
     found: dict[str, tuple[float, float]] = {}
     for row in rows:
@@ -137,16 +122,10 @@ def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) ->
 
 
 def families(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """Split solved cells into families of questions that were put to the same methods.
+    """Split solved cells into titled families of questions that were put to the same methods.
 
     Within a family a median over all questions compares like with like; over a whole file it would
     hold a method that got the hard questions only against one that got them all.
-
-    Returns
-    -------
-    list
-        (title, rows), in the order of the file; the title names the failure constraint and how many
-        questions there are.
     """
     asked: dict[str, list[str]] = {}
     for row in rows:
@@ -196,23 +175,11 @@ def contradictions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 class ResultsFile:
-    """A file of results, to which this process alone adds.
+    """A file of results, to which this process alone adds; its folder is made when absent.
 
-    Parameters
-    ----------
-    path
-        Its folder is made when absent. A regular file, or nothing.
-    fresh
-        Begin again: the rows that stand there are neither read nor kept. They stay on the disk
-        until the first new row is safe.
-
-    Raises
-    ------
-    InputError
-        When another process has it open, when it holds no results, or when the path is that of a
-        folder, a pipe or a device.
-    OSError
-        When its folder takes no files.
+    A `fresh` one begins again: the rows that stand there are neither read nor kept. They stay on
+    the disk until the first new row is safe. InputError when another process has it open, or when
+    it is no regular file of results.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, fresh: bool = False) -> None:
@@ -250,13 +217,7 @@ class ResultsFile:
         return number
 
     def add(self, row: Mapping[str, object]) -> None:
-        """Add one row; when this returns, it is on the disk.
-
-        Raises
-        ------
-        OSError
-            When it cannot be written; the file stays as it was.
-        """
+        """Add a row, on the disk when this returns; on an OSError the file stays as it was."""
         lines = self._lines + _line({"kind": "row", **row})
         write_file(self.path, lines, force=True)
         self._lines = lines
@@ -339,18 +300,7 @@ def page_text(results: Results, *, every: bool = False) -> str:
 def rows_text(path: Path, part: str = "") -> str:
     """Return all rows of a CSV, or of the tables of a JSON document, as text.
 
-    Parameters
-    ----------
-    path
-        A file of results.
-    part
-        Name of a table, such as ``fleets`` or ``latency.rows``, or the beginning of names; all
-        tables unless given.
-
-    Raises
-    ------
-    InputError
-        If no table has such a name.
+    `part` is the beginning of names of tables, such as ``fleets``; InputError if there is none.
     """
     rows = {"": read_rows(path)} if path.suffix == ".csv" else dict(_row_lists(read_json(path)))
     found = {name: table for name, table in rows.items() if name.startswith(part) and table}

@@ -46,16 +46,10 @@ _NEVER = threading.Event()
 def run_cells(
     cells: Sequence[SolveCell], jobs: int = 1
 ) -> Generator[tuple[SolveCell, dict[str, object]], None, None]:
-    """Yield every cell with its row, as it comes.
+    """Yield every cell with its row, as it comes, from so many processes at once.
 
-    When the iterator is closed, the processes under way are ended; their cells have no row.
-
-    Parameters
-    ----------
-    cells
-        What to run.
-    jobs
-        Processes at once. More than one disturbs the timings; the head of the run records it.
+    When the iterator is closed, the processes under way are ended; their cells have no row. More
+    than one process disturbs the timings; the head of the run records it.
     """
     stopped, queue = threading.Event(), iter(cells)
     under_way: dict[Future[dict[str, object]], SolveCell] = {}
@@ -73,23 +67,12 @@ def run_cells(
 
 
 def run_cell(cell: SolveCell, stopped: threading.Event = _NEVER) -> dict[str, object]:
-    """Run one cell in a separate process and return its row.
+    """Run one cell in a separate process, which ends once `stopped` is set; return its row.
 
-    Parameters
-    ----------
-    cell
-        What to run.
-    stopped
-        Set when the process shall end.
-
-    Returns
-    -------
-    dict
-        The row, JSON-ready. Its ``outcome`` is one of ``ok``; ``refused`` (the method says that it
-        cannot take the question); ``missing`` (the method, a package or data is not there);
-        ``timeout``; ``memory``; ``crashed`` (ended by a signal, or without a row); ``wrong`` (the
-        evaluator refutes the method); ``error`` (any other exception). All but ``ok`` carry a
-        ``reason``.
+    Its ``outcome`` is one of ``ok``; ``refused`` (the method says that it cannot take the
+    question); ``missing`` (the method, a package or data is not there); ``timeout``; ``memory``;
+    ``crashed`` (ended by a signal, or without a row); ``wrong`` (the evaluator refutes the method);
+    ``error`` (any other exception). All but ``ok`` carry a ``reason``.
     """
     started = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -241,16 +224,8 @@ class SuiteStudy(Study):
     def run(self, options: argparse.Namespace) -> int:
         """Run the cells that have no row yet, print the tables, and return the exit code.
 
-        Returns
-        -------
-        int
-            0; 2 when a cell has a defect; 130 when the run was interrupted.
-
-        Raises
-        ------
-        InputError
-            For a number of processes below 1, a choice without cells, or a file that is there and
-            shall be neither continued nor replaced.
+        InputError for a choice without cells, or a file that shall be neither continued nor
+        replaced.
         """
         suite, args = self.suite, options
         if args.jobs < 1:

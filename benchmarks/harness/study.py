@@ -75,18 +75,10 @@ MODULES = MappingProxyType(
 class Study(ABC):
     """Study that ``python -m benchmarks run NAME`` runs.
 
-    Attributes
-    ----------
-    description
-        The docstring of the module: the help of the study. Its first line is the summary.
-    page
-        Page of the documentation that shows the results, from the root of the checkout.
-    report
-        Returns the tables of that page by name (:func:`benchmarks.harness.doc_pages.tables_of`),
-        from the files that the project keeps. None: the page has none.
-    draw
-        Draws the figures of the page into a folder from the same files, where that needs no
-        measurement.
+    Its help is the docstring of the module, which begins with a summary. The page of the
+    documentation, from the root of the checkout, has tables that `report` returns by name
+    (:func:`benchmarks.harness.doc_pages.tables_of`), and figures that `draw` draws into a folder,
+    both from the results that the project keeps.
     """
 
     description: str | None = None
@@ -142,38 +134,13 @@ class Study(ABC):
 class Experiments(Study):
     """Table of the experiments of a study.
 
-    Attributes
-    ----------
-    name
-        Of the file of results, without its ending.
-    parts
-        Name of each part -> function that takes the options and yields its rows.
-    options
-        Name of each option of the study -> its default, a value of the type that it takes.
-    columns
-        Columns of a CSV; none: the results are a document of JSON.
-    packages
-        Packages whose versions are kept.
-    apart
-        Whether each part keeps its own options and machine: in a document under "parts".
-    folders
-        Folders of data that the parts read (:mod:`benchmarks.harness.result_files`).
-    group
-        Column of a CSV that names the part.
-    key
-        Columns that tell the rows of a CSV apart, where one is replaced alone. The option
-        ``--resume`` then keeps what the file has: the parts find it in ``options.kept``, by these
-        columns, and yield it again.
-    about
-        Whether a document about the run stands beside a CSV.
-    good
-        Whether a row is as it should be; the exit code is 1 when one is not.
-    summary
-        What is printed of all rows of a run at its end.
-    series
-        Files that the parts write too.
-    facts
-        What is kept of a part beside the machine, where parts are kept apart.
+    Each part yields its rows from the options, which have defaults of the types that they take.
+    With `columns` the results are a CSV, beside which stands a document `about` the run; without,
+    they are a document of JSON. Where parts are kept `apart`, each has its options, machine and
+    `facts` of its own. The column `group` names the part, and those of `key` tell the rows of a CSV
+    apart, where one is replaced alone: the parts find what ``--resume`` keeps in ``options.kept``,
+    by these columns, and yield it again. The exit code is 1 when a row is not `good`. Parts write
+    the `series` too.
     """
 
     name: str
@@ -289,13 +256,7 @@ class Experiments(Study):
 
 
 def load_study(name: str) -> Study:
-    """Import a study and return its declaration.
-
-    Parameters
-    ----------
-    name
-        A key of :data:`MODULES`.
-    """
+    """Import a study of :data:`MODULES` and return its declaration."""
     module, _, constant = MODULES[name].partition(":")
     study = vars(importlib.import_module(module))[constant or "STUDY"]
     assert isinstance(study, Study)
@@ -303,13 +264,7 @@ def load_study(name: str) -> Study:
 
 
 def summary(name: str) -> str:
-    """Return the first line of a study's docstring, read from the file without an import.
-
-    Parameters
-    ----------
-    name
-        A key of :data:`MODULES`.
-    """
+    """Return the first line of a study's docstring, read from the file without an import."""
     path = ROOT / Path(*MODULES[name].partition(":")[0].split(".")).with_suffix(".py")
     with path.open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')

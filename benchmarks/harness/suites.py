@@ -35,13 +35,8 @@ _DEFAULT = CellLimits()
 class Grid:
     """Every combination of its axes; combinations with more voters than replicas are left out.
 
-    Attributes
-    ----------
-    methods
-        Put to each question one after the other, so that what disturbs the machine for a while
-        disturbs them alike.
-    settings
-        Of the methods, by method.
+    The methods are put to each question one after the other, so that what disturbs the machine for
+    a while disturbs them alike.
     """
 
     worlds: tuple[InstanceRecipe, ...]
@@ -77,17 +72,8 @@ class Grid:
 class Suite:
     """A named set of cells.
 
-    Attributes
-    ----------
-    name, purpose
-        For people.
-    reference
-        The method whose time on the same question, in the same run, is the unit of time in a
-        comparison of two runs.
-    grids
-        What is run.
-    on_page
-        Whether docs/benchmarks.md shows the results.
+    The time of the reference method on the same question, in the same run, is the unit of time in a
+    comparison of two runs.
     """
 
     name: str

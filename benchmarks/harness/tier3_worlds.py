@@ -62,13 +62,9 @@ class Tier3Instance:
 def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
     """Read a square table of RTTs in ms, in which cells may be empty.
 
-    A pair that was measured in one direction has that RTT in both. A pair that was measured in
-    none has the RTT of the quickest path over one other site. An empty diagonal becomes 1 ms.
-
-    Raises
-    ------
-    InputError
-        For a table that is not square, a cell that is not an RTT, or a pair without any path.
+    A pair that was measured in one direction has that RTT in both. A pair that was measured in none
+    has the RTT of the quickest path over one other site; InputError without one. An empty diagonal
+    becomes 1 ms.
     """
     table = read_rtt(path, "square")
     names, matrix = table.sources, table.values
@@ -177,22 +173,9 @@ def instance_on(
 ) -> Instance | None:
     """Build an instance on a network; None when its matrix is absent.
 
-    Parameters
-    ----------
-    network
-        ``modelled``, a key of :data:`MATRICES`, or one of :data:`BUNDLED`.
-    shares
-        Share of each standard operation, shape (5,), summing to 1.
-    rng
-        Source of the choice of sites, of the modelled RTTs and of the demand.
-    name
-        Of the instance.
-    sites
-        How many sites, at most; a bundled data set keeps its own.
-    sigma
-        As :func:`demand` takes it.
-    latency
-        Folder of measured latencies; None: there is none.
+    A network is ``modelled``, a key of :data:`MATRICES`, or one of :data:`BUNDLED`, which keeps its
+    own sites. The shares of the five standard operations sum to 1. `rng` chooses the sites, models
+    RTTs and draws the demand.
     """
     if network in BUNDLED:
         bundled = datasets.load(network)

@@ -43,23 +43,11 @@ may differ in their last digits."""
 
 @dataclass(frozen=True, slots=True)
 class LibraryAnswer:
-    """Best plan and bound of a question.
+    """Best plan and bound of a question: sites by index, CPU seconds, time limit.
 
-    Attributes
-    ----------
-    status
-        "optimal", "feasible", "infeasible" or "unknown".
-    value, bound
-        Objective of the plan and proven lower bound; None: no plan, no bound.
-    leader, voters, replicas
-        Site indices; None and empty without a plan.
-    method, seconds, limit
-        Method, its CPU seconds and its time limit.
-    certificate
-        SHA-256 of the certificate, as sorted JSON without spaces; empty: there is none. Another run
-        may find another certificate.
-    checked
-        Whether ``placement check`` proved the certificate, or without one that there is no plan.
+    Without a plan or a bound there is None. `certificate` is the SHA-256 of the certificate, as
+    sorted JSON without spaces; another run may find another one. `checked` says whether ``placement
+    check`` proved it, or without one that there is no plan.
     """
 
     status: str
@@ -160,10 +148,7 @@ def answer(question: LibraryQuestion, problem: Problem, method: str, limit: floa
 def better(old: LibraryAnswer | None, new: LibraryAnswer) -> LibraryAnswer:
     """Return the best of two answers: never a worse plan or bound than before.
 
-    Raises
-    ------
-    SolverError
-        When the bound of one is above the value of the other: a defect.
+    SolverError when the bound of one is above the value of the other: a defect.
     """
     if old is None:
         return new
@@ -208,13 +193,8 @@ def _value(known: LibraryAnswer) -> float:
 def check(entry: Entry, prove_below: float) -> list[str]:
     """Return the flaws of an entry; empty when it holds.
 
-    Parameters
-    ----------
-    entry
-        The question with its answer.
-    prove_below
-        An answer that was proven in at most so many seconds is proven again, and its certificate
-        checked.
+    An answer that was proven in at most `prove_below` seconds is proven again, and its certificate
+    checked.
     """
     question, known = entry.question, entry.answer
     problem = question.problem()

@@ -38,29 +38,15 @@ _KM_PER_MS = 100.0
 
 @dataclass(frozen=True, slots=True)
 class LibraryQuestion:
-    """Seeds and settings of a question.
+    """Seeds and settings of a question; its kind is the group in tables.
 
     Attributes
     ----------
-    name
-        Unique; the kind, the size and the mix.
-    kind
-        Group in tables.
-    seed
-        Of all draws.
-    source
-        A bundled data set, or :data:`DRAWN`.
-    mix
-        Operation mix.
-    replicas, voters
-        |R| and |V|.
     sites, clients
         Size of a generated instance; 0 for a data set.
     demand
         Operations per client of a generated instance: "lognormal" (sigma 1.2), "pareto" (exponent
         1.2), "half" (one client issues half of all) or "unit" (all the same).
-    reads_only
-        Whether every operation is a weak read: a p-median problem.
     intervals
         Number of RTT matrices of a generated instance; 1: RTTs do not vary.
     rules
@@ -76,8 +62,6 @@ class LibraryQuestion:
         every loss.
     protocol
         Commit protocol; empty: the operations of the instance as they are.
-    witnesses
-        Number of witnesses among the voters.
     """
 
     name: str

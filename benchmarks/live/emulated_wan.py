@@ -26,20 +26,11 @@ _SOURCE = Path(__file__).parent / "csrc" / "wan.c"
 
 
 class EmulatedWan:
-    """Network of named nodes with given RTTs, as a context.
+    """Network of at most 120 named nodes with given RTTs in ms, shape (nodes, nodes), as a context.
 
-    Parameters
-    ----------
-    names
-        Of the nodes, at most 120.
-    rtt
-        RTTs in ms, shape (nodes, nodes). One path has one RTT: the mean of both directions is
-        taken. The diagonal is not read: within a node, the loopback device is used.
-
-    Raises
-    ------
-    UnsupportedError
-        On entry, where the machine does not allow such a network, with the reason.
+    One path has one RTT: the mean of both directions is taken. The diagonal is not read: within a
+    node, the loopback device is used. UnsupportedError on entry, where the machine does not allow
+    such a network, with the reason.
     """
 
     def __init__(self, names: Sequence[str], rtt: FloatArray) -> None:

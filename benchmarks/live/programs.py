@@ -65,13 +65,7 @@ def _carried_out(name: str, *command: str | Path, cwd: Path | None = None) -> No
 
 
 def c_program(source: Path) -> Path:
-    """Return the program of one file of C, compiled unless it was before.
-
-    Raises
-    ------
-    UnsupportedError
-        Without a compiler (``cc``), or when it refuses the file.
-    """
+    """Return the program of one file of C, compiled unless it was before."""
     return _cached(
         source.stem,
         source.read_bytes(),
@@ -92,11 +86,6 @@ def built(folder: Path, *options: str) -> Path:
 
     That is a program of Go (``go.mod``) or of Rust (``Cargo.toml``), or the class path of the Java
     packages of a ``pom.xml``.
-
-    Raises
-    ------
-    UnsupportedError
-        Without the tools of the language, or when they fail, a download for example.
     """
     kind = next(name for name in _SOURCES if (folder / name).exists())
 
@@ -119,13 +108,7 @@ def built(folder: Path, *options: str) -> Path:
 
 
 def installed(package: str, name: str, pattern: str = "") -> Path:
-    """Return a program of a Debian package: the last path of a pattern, or what the path has.
-
-    Raises
-    ------
-    UnsupportedError
-        When it is not installed.
-    """
+    """Return a program of a Debian package: the last path of a pattern, or what the path has."""
     found = sorted(Path("/").glob(pattern)) if pattern else []
     if found:
         return found[-1]
@@ -138,11 +121,6 @@ def debian_programs(package: str, *names: str) -> list[Path]:
     """Return programs of a Debian package, unpacked once into the cache and not installed.
 
     An installed service would start by itself.
-
-    Raises
-    ------
-    UnsupportedError
-        Where they are neither on the path nor to be downloaded.
     """
     found = [shutil.which(name) for name in names]
     if all(found):
@@ -160,13 +138,7 @@ def debian_programs(package: str, *names: str) -> list[Path]:
 
 
 def python_with(name: str, *requirements: str) -> Path:
-    """Return the Python of an environment in the cache that has pinned packages.
-
-    Raises
-    ------
-    UnsupportedError
-        When the environment cannot be made.
-    """
+    """Return the Python of an environment in the cache that has pinned packages."""
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:16]
     folder = CACHE / f"{name}-{digest}"  # made in its place: an environment knows its path
     python = folder / "bin" / "python"
@@ -201,13 +173,7 @@ def free_port() -> int:
 def awaited(
     ask: Callable[[], _T], good: Callable[[_T], bool], seconds: float = 30, every: float = 0.2
 ) -> _T:
-    """Return an answer that is good, asked again until the seconds are over.
-
-    Raises
-    ------
-    AssertionError
-        With the last answer, when none was good in time.
-    """
+    """Return an answer that is good, asked again for so long; AssertionError without one."""
     end = time.monotonic() + seconds
     while True:
         answer = ask()
@@ -218,13 +184,7 @@ def awaited(
 
 
 def postgresql_account() -> str:
-    """Return the account of the server, empty for the present account: the server refuses root.
-
-    Raises
-    ------
-    UnsupportedError
-        Where this is root, and there is no other account.
-    """
+    """Return the account of the server, which refuses root; empty for the present account."""
     if os.geteuid() != 0:
         return ""
     for name in ("postgres", "nobody"):
@@ -270,20 +230,10 @@ class Processes:
         account: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a program that runs until it is stopped; what it prints goes to the log.
+        """Start a program that runs until it is stopped; what it prints is added to the log.
 
-        Parameters
-        ----------
-        command
-            Program and arguments.
-        log
-            A file that is added to; its folder is the folder of the program.
-        inside
-            Words before the command that take it into a namespace.
-        account
-            Name of the user that the program runs as; empty: as this process.
-        environment
-            Variables beside those of this process.
+        The folder of the log is that of the program. `inside` stands before the command and takes
+        it into a namespace. An empty account is that of this process.
         """
         words = map(str, (*self.words(), *command))
         with log.open("ab") as file:
@@ -331,20 +281,7 @@ class Processes:
 
 
 class Servers:
-    """Servers of a system, one at a site; a subclass says how one is started.
-
-    Parameters
-    ----------
-    folder
-        For data and logs; another cluster needs another.
-    processes
-        What stops the servers.
-
-    Attributes
-    ----------
-    running
-        Process of each server that was started and not stopped.
-    """
+    """Servers of a system, one at a site, in a folder of their own for data and logs."""
 
     def __init__(self, folder: Path, processes: Processes) -> None:
         self.folder, self.processes = folder, processes

@@ -47,17 +47,7 @@ BINS = 1200
 
 
 def true_reduction(means: FloatArray, best: int, heavy: int, share: float) -> float:
-    """Reduction in per cent when one leader site has a share and the others the rest, evenly.
-
-    Parameters
-    ----------
-    means
-        Mean latency under each leader.
-    best, heavy
-        The recommended leader, and the one with the share.
-    share
-        In [0, 1].
-    """
+    """Return the fall in % to `best` where `heavy` has a share, the others the rest, evenly."""
     weights = np.full(len(means), (1 - share) / (len(means) - 1))
     weights[heavy] = share
     return float(100 * (1 - means[best] / (weights @ means)))

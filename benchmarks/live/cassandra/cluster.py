@@ -65,13 +65,7 @@ seed_provider:
 
 
 def cassandra_programs() -> tuple[str, Path]:
-    """Return the class path of the server, and a Python that has its driver.
-
-    Raises
-    ------
-    UnsupportedError
-        Without Java or Maven, or when the packages cannot be downloaded.
-    """
+    """Return the class path of the server, and a Python that has its driver."""
     classpath = str(built(Path(__file__).parent))
     return classpath, python_with("cassandra", "cassandra-driver==3.30.1")
 
@@ -79,16 +73,8 @@ def cassandra_programs() -> tuple[str, Path]:
 class CassandraCluster(Servers):
     """Servers that know each other, and a client that asks one of them.
 
-    Parameters
-    ----------
-    programs
-        Of :func:`cassandra_programs`.
-    nodes
-        Name of a server -> its datacentre and its address; all learn of each other from the first.
-    folder, processes
-        As :class:`benchmarks.live.programs.Servers` takes them.
-    inside
-        Words before a command that take it to a server.
+    A server has a datacentre and an address by its name; all learn of each other from the first.
+    `inside` gives the words before a command that take it to a server.
     """
 
     commitlog = "commitlog_sync: periodic\ncommitlog_sync_period: 10000ms"

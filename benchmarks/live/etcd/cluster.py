@@ -15,16 +15,9 @@ _SYSTEM = load_system("etcd")
 
 
 class EtcdCluster(Servers):
-    """Servers of etcd.
+    """Servers of etcd, each with the URLs of its site: for its peers, and for clients.
 
-    Parameters
-    ----------
-    program
-        etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
-    addresses
-        Site -> URLs of its server, for its peers and for clients.
-    folder, processes
-        As :class:`benchmarks.live.programs.Servers` takes them.
+    The program is etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
     """
 
     def __init__(

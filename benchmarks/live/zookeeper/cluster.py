@@ -22,27 +22,14 @@ _SETTINGS = (
 
 
 def zookeeper_classpath() -> str:
-    """Return the class path of the server and of its shell.
-
-    Raises
-    ------
-    UnsupportedError
-        Without Java or Maven, or when the packages cannot be downloaded.
-    """
+    """Return the class path of server and shell."""
     return str(built(Path(__file__).parent))
 
 
 class ZooKeeperEnsemble(Servers):
     """Servers of ZooKeeper, and the shell of each of them.
 
-    Parameters
-    ----------
-    classpath
-        Of :func:`zookeeper_classpath`.
-    localities
-        A row for each server: its address, its site, and the facts ``id`` and ``client_port``.
-    folder, processes
-        As :class:`benchmarks.live.programs.Servers` takes them.
+    A server has a row with its address, its site, and the facts ``id`` and ``client_port``.
     """
 
     def __init__(
