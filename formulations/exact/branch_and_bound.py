@@ -66,15 +66,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """Limits at which a search stops early.
-
-    Attributes
-    ----------
-    seconds
-        Wall time; +∞: no limit.
-    gap
-        Relative gap between incumbent and bound at which to stop; 0: prove.
-    """
+    """Limits at which a search stops: wall time, and relative gap between incumbent and bound."""
 
     seconds: float = math.inf
     gap: float = 0.0
@@ -84,29 +76,11 @@ class SearchLimits:
 class Result:
     """The result of a search: its best configuration and what it proved.
 
-    Attributes
-    ----------
-    core
-        The problem.
-    termination
-        Why the search stopped.
-    configuration
-        The incumbent, with its best voters; None when there is none.
-    proven
-        Proven lower bound on the objective of every feasible configuration; +∞ when infeasible.
-    reports, seconds
-        On the way, and how long it took.
-    counters
-        Nodes, leaves, evaluations of the bound.
-    leader_bounds
-        Proven lower bound, for every leader searched (−1 when no leader matters), of all that its
-        tree has not evaluated.
-    multipliers
-        Multipliers of the active clients by leader, to start a similar search from.
-    certified
-        Builds the certificate, when the search finished and was asked for one; None: there is none.
-    none
-        What shows that there is no configuration, when there is none.
+    `proven` is a lower bound on the objective of every feasible configuration, +∞ when infeasible.
+    `leader_bounds` has that of every leader searched (−1 when no leader matters), of all that its
+    tree has not evaluated. `multipliers`, of the active clients by leader, start a similar search.
+    `certified` builds the certificate of a finished search that was asked for one. `none` shows
+    that there is no configuration.
     """
 
     core: ReducedProblem
@@ -159,13 +133,7 @@ _UNLIMITED = 1e9
 
 
 class Stop(Exception):  # noqa: N818 - a limit is no error
-    """The end of a search before its proof.
-
-    Parameters
-    ----------
-    termination
-        The limit that was reached.
-    """
+    """The end of a search before its proof, at the limit that was reached."""
 
     def __init__(self, termination: Termination) -> None:
         super().__init__(termination)
@@ -175,33 +143,11 @@ class Stop(Exception):  # noqa: N818 - a limit is no error
 class SearchState:
     """The state of a search.
 
-    Parameters
-    ----------
-    core, kernel, limits
-        The problem, the kernel that works on it, and the limits.
-    listen
-        Called with every report.
-    certify
-        Whether to keep the events that re-prove the bound.
-
-    Attributes
-    ----------
-    bounds
-        Proven lower bound by leader.
-    proven
-        The same without the static bounds: what the recorded events prove.
-    multipliers, proofs
-        The last multipliers, and the events, by leader.
-    trace
-        Reports so far.
-    best_bound
-        Greatest bound reported so far.
-    opened
-        The leaders whose trees are open in the kernel; none: they say nothing.
-    rival
-        A kernel that alternates with `kernel` on the same leader; None: there is none.
-    log
-        What was recorded of the trees.
+    `bounds` has the proven lower bound of every leader; `proven` leaves out the static bounds: it
+    is what the recorded events prove. `multipliers` are the last ones, `proofs` the events by
+    leader, and `log` is what was recorded of the trees. `opened` are the leaders whose trees are
+    open in the kernel. A `rival` is a kernel that alternates with `kernel` on the same leader.
+    `best_bound` is the greatest bound reported so far.
     """
 
     def __init__(
@@ -278,13 +224,7 @@ class SearchState:
             self.listen(report)
 
     def check(self) -> None:
-        """Return when the search may go on.
-
-        Raises
-        ------
-        Stop
-            When the time is up, or the gap is as small as was asked for.
-        """
+        """Return when the search may go on; raise Stop at the end of the time, or at the gap."""
         if self.seconds_left() <= 0:
             raise Stop(Termination.TIME_LIMIT)
         if self.limits.gap > 0 and relative_gap(self.incumbent(), self.bound()) <= self.limits.gap:
@@ -659,48 +599,17 @@ def search(
     kernel: str | Kernel = "compiled",
     pretend: float | None = None,
 ) -> Result:
-    """Find the best configuration with its proof.
+    """Find the best configuration with its proof; at a limit and after Ctrl-C the best so far.
 
-    Parameters
-    ----------
-    core
-        The problem.
-    limits
-        When to stop early.
-    start
-        A feasible configuration to start from.
-    find
-        A complete search for a feasible configuration, None when there is none. It is called when
-        the descents of the leaders have found none and counting does not decide; it may raise
-        LimitError.
-    multipliers
-        Of a similar search, by leader; any numbers give valid bounds, good ones fast proofs.
-    continues
-        Whether they are those of the last search with `kernel`, so that it has them in its memory.
-    listen
-        Called with every report.
-    certify
-        Whether to keep what re-proves the bound.
-    kernel
-        A name for :func:`open_kernel`, or one for this problem that has nothing but an incumbent.
-    pretend
-        For tests of the pruning: close nodes only at this value or above until a better
-        configuration is *found*; must be at least the optimum.
+    `start` is a feasible configuration. `find` looks for any feasible one, completely, where the
+    descents have found none and counting does not decide; it may raise LimitError. `multipliers`
+    are those of a similar search, by leader; with `continues` they are those of the last search
+    with `kernel`, which has them in its memory. `kernel` is a name for :func:`open_kernel`, or has
+    nothing but an incumbent. `pretend`, for tests of the pruning, closes nodes only at this value
+    or above until something better is *found*; it is no less than the optimum.
 
-    Returns
-    -------
-    Result
-        Also at a limit and after Ctrl-C: then with the best so far and a valid bound.
-
-    Raises
-    ------
-    SolverError
-        When trees and counting disagree on whether there is a configuration: a defect.
-
-    Notes
-    -----
-    One bound costs O(clients · sites); their number is exponential at worst. Memory: four matrices
-    of clients × sites, and one more per level of the tree.
+    SolverError: trees and counting disagree on whether there is a configuration. One bound costs
+    O(clients · sites); their number is exponential at worst.
     """
     limits = limits or SearchLimits()
     opened = open_kernel(core, kernel) if isinstance(kernel, str) else kernel

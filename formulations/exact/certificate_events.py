@@ -315,17 +315,7 @@ class LeaderEvents:
 
     @classmethod
     def decode(cls, leader: int, flat: FloatArray, clients: int) -> LeaderEvents:
-        """Read the flat list of numbers that a kernel recorded.
-
-        Parameters
-        ----------
-        leader
-            Site index, or −1.
-        flat
-            Numbers as recorded.
-        clients
-            Number of active clients.
-        """
+        """Read the numbers that a kernel recorded of a leader, with so many active clients."""
         whole: list[Event] = []
         for event in _events(flat, clients):
             assert not isinstance(event, _PutOff | _EventsOf)
@@ -338,15 +328,8 @@ class LeaderEvents:
     ) -> dict[int, LeaderEvents]:
         """Decode the record of the trees, part by part; return the events by leader.
 
-        Parameters
-        ----------
-        log
-            Numbers as recorded. A part that was put off stands in its place by its number, and
-            counts as it was recorded last: a tree may begin again.
-        leaders
-            All that may have a tree; the number of the whole of it is that of the leader.
-        clients
-            Number of active clients.
+        A part that was put off stands in its place by its number, and counts as it was recorded
+        last: a tree may begin again. The number of the whole of a tree is that of the leader.
         """
         parts: dict[int, list[Event | _PutOff]] = {}
         current: list[Event | _PutOff] = []
@@ -420,22 +403,10 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event | _PutOff | _Event
 class Certificate:
     """The certificate of an optimum; see the module.
 
-    Attributes
-    ----------
-    configuration
-        The incumbent.
-    score
-        Its objective by the shared evaluator.
-    bound
-        The claim.
-    granularity
-        g of the claim; 0: none.
-    clients
-        Indices of the active clients, in the order in which u and β count them.
-    leaders
-        One proof per leader that may lead (or one for all).
-    references
-        Multipliers that leaders share, by the number in :class:`CloseByShared`.
+    The claim is `bound`, with its granularity g (0: none). `clients` are the indices of the active
+    clients, in the order in which u and β count them. `leaders` has one proof per leader that may
+    lead, or one for all; `references` the multipliers that leaders share, by the number in
+    :class:`CloseByShared`.
     """
 
     configuration: Configuration
@@ -460,16 +431,8 @@ class Certificate:
     ) -> Certificate:
         """Decode the records of the kernels for each leader.
 
-        Parameters
-        ----------
-        configuration, score, bound, granularity, clients
-            As the attributes.
-        recorded
-            Events by leader; none: the last multipliers close it, by a later incumbent perhaps.
-        multipliers
-            The last ones by leader.
-        log
-            What they recorded of the trees, which counts for a leader who has one.
+        `recorded` has events by leader; of a leader without any the last multipliers close it, by a
+        later incumbent perhaps. `log` has the trees; a leader's tree counts in place of its events.
         """
         trees = LeaderEvents.decode_trees(log, recorded, len(clients))
         numbers: dict[ReferenceLeader, int] = {}

@@ -31,16 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceLeader:
-    """Multipliers of a leader that others share.
+    """Multipliers of a leader that others share, and the site that serves each active client.
 
-    Attributes
-    ----------
-    leader
-        Site index.
-    u
-        Multipliers, in ms times operations, shape (active clients,).
-    serving
-        Site that serves each active client, shape (active clients,).
+    `u` is in ms times operations; both arrays have the shape (active clients,).
     """
 
     leader: int
@@ -139,18 +132,10 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The work of a kernel so far.
+    """The work of a kernel so far: nodes and leaves of its trees, evaluations of the bound.
 
-    Attributes
-    ----------
-    nodes, leaves
-        Of the trees.
-    evaluations
-        Of the bound.
-    cutoff
-        A bound that reaches it closes; +∞ without an incumbent.
-    work
-        Effort of all that, in a unit of about a nanosecond: the same on every run.
+    A bound that reaches `cutoff` closes; +∞ without an incumbent. `work` is the effort of all that,
+    in a unit of about a nanosecond: the same on every run.
     """
 
     nodes: int
@@ -174,14 +159,8 @@ class Counters:
 class QuickBounds:
     """Leaders with multipliers, and the bound of each at these: one evaluation.
 
-    Attributes
-    ----------
-    leaders
-        Site indices, none of them −1; shape (n,), int32.
-    u
-        Multipliers >= 0, shape (n, active clients): cut to what the leader itself would cost.
-    bounds
-        Replaced by the bound of each leader at its multipliers; NaN before, shape (n,).
+    `leaders` are site indices, shape (n,), int32, none −1. `u` >= 0, shape (n, active clients), is
+    cut to what the leader itself would cost; `bounds`, NaN before, shape (n,), are replaced.
     """
 
     leaders: npt.NDArray[np.int32]
@@ -193,20 +172,10 @@ class QuickBounds:
 class RootBounds:
     """The bounds of some leaders at their roots, without branching.
 
-    Attributes
-    ----------
-    leaders
-        Site indices, or −1 alone; shape (n,), int32.
-    u
-        Multipliers, shape (n, active clients): read where `warm`, replaced by the best found.
-    warm
-        Whether to start from `u`, shape (n,).
-    steps, swaps, full
-        As in :meth:`Kernel.bound_root`; all but the first `full` leaders only adapt the incumbent.
-    bounds
-        Replaced by the bound of each leader; NaN before, shape (n,).
-    ends
-        Replaced by the length of the record after each leader, shape (n,), int64.
+    `leaders` are site indices, or −1 alone, shape (n,), int32. `u`, shape (n, active clients), is
+    read where `warm`, and replaced by the best found. `steps` and `swaps` are as in
+    :meth:`Kernel.bound_root`; all but the first `full` leaders only adapt the incumbent. Replaced
+    are `bounds`, NaN before, and `ends`, the length of the record after each leader.
     """
 
     leaders: npt.NDArray[np.int32]
@@ -255,18 +224,7 @@ _BIG = 1e299
 
 
 class Kernel:
-    """The compiled kernel. Leader −1 stands for "no leader matters".
-
-    Parameters
-    ----------
-    core
-        The problem.
-
-    Raises
-    ------
-    InputError
-        When the kernel was not built.
-    """
+    """The compiled kernel; InputError where it was not built. Leader −1: no leader matters."""
 
     def __init__(self, core: ReducedProblem) -> None:
         if not compiled_available():
@@ -316,18 +274,9 @@ class Kernel:
     ) -> float:
         """Bound one leader without branching, at most `seconds` long.
 
-        Parameters
-        ----------
-        leader
-            Site index, or −1.
-        u
-            Multipliers of the active clients: read when `warm`, replaced by the best found.
-        iterations
-            Most evaluations of the bound.
-        swaps
-            0: no primal search; 1: only adapt the incumbent; more: that many swaps at most.
-        warm
-            Whether to start from `u`.
+        `u` are multipliers of the active clients: read when `warm`, replaced by the best found, in
+        so many evaluations at most. `swaps`: 0, no primal search; 1, only adapt the incumbent;
+        more, that many swaps at most.
         """
         asked = RootBounds(
             leaders=np.array([leader], dtype=np.int32),
@@ -343,18 +292,10 @@ class Kernel:
         return float(asked.bounds[0])
 
     def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders one after another, as `bound_root` does, and return how many.
+        """Bound leaders from place `at` on, as `bound_root` does, and return how many.
 
-        Parameters
-        ----------
-        asked
-            The leaders, and what comes out.
-        at
-            Where to start.
-        work
-            Stop after the leader with which so much is done, in the unit of :class:`Counters`.
-        seconds
-            Stop, also within a leader, after so long; one is always bounded.
+        The end is after the leader with which so much `work` is done, in the unit of
+        :class:`Counters`, or after so many seconds, also within a leader; one is always bounded.
         """
         bounds = asked.bounds[at:]
         try:
@@ -375,15 +316,7 @@ class Kernel:
             bounds[bounds >= _BIG] = math.inf
 
     def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards.
-
-        Parameters
-        ----------
-        asked
-            The leaders, their multipliers, and what comes out.
-        at, work, seconds
-            As in `bound_roots`.
-        """
+        """Bound leaders as `bound_roots` does, each by one evaluation; no tree is open then."""
         bounds = asked.bounds[at:]
         try:
             return self.compiled.quick_bounds(
@@ -398,25 +331,11 @@ class Kernel:
         leaders: npt.NDArray[np.int32],
         seconds: float,
     ) -> FloatArray:
-        """Bound leaders together, by the multipliers of another one; no tree is open afterwards.
+        """Bound leaders, none −1, by the multipliers of another one; no tree is open afterwards.
 
-        Parameters
-        ----------
-        reference
-            The other one; u is cut to what counts under it, and `serving` is replaced.
-        leaders
-            Site indices, none of them −1, shape (n,), int32.
-        seconds
-            Stop after so long.
-
-        Returns
-        -------
-        FloatArray
-            Lower bounds, shape (n,); NaN where there was no time.
-
-        Notes
-        -----
-        O(sites · (clients · log(clients) + n · replicas)) time.
+        Its u is cut to what counts under it, and its `serving` is replaced. Returned are lower
+        bounds, shape (n,), NaN where there was no time. O(sites · (clients · log(clients) + n ·
+        replicas)).
         """
         bounds = np.full(len(leaders), math.nan)
         one = np.array([reference.leader], dtype=np.int32)
@@ -431,34 +350,17 @@ class Kernel:
         self.compiled.set_gap(self.context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
-        """Treat every problem as a large one: only for tests.
-
-        Trees restart after four nodes, with β, and again after four, with transfers of cost;
-        leaders get two nodes at a time; parts are put off from the start; steps are on the heaviest
-        clients first; nodes are `sparse`, or never.
-        """
+        """Treat every problem as a large one, with nodes `sparse` or never: only for tests."""
         cells = 0.0 if sparse else math.inf
         self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0, 4)
 
     def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
         """Improve the incumbent, then bound leaders at the multipliers that they were left at.
 
-        The multipliers are the `u` that `bound_root`, `bound_roots` or `quick_bounds` returned the
-        last time, be it for another number of replicas; no tree is open afterwards.
-
-        Parameters
-        ----------
-        leaders
-            Site indices, or −1.
-        swaps
-            Most swaps.
-        seconds
-            For the swaps; the bounds take O(sites) each, without a pass over the clients.
-
-        Returns
-        -------
-        FloatArray
-            Lower bounds, shape (leaders,); NaN for those that were never bounded.
+        These are the `u` that `bound_root`, `bound_roots` or `quick_bounds` returned last, be it
+        for another number of replicas. Returned are lower bounds, shape (leaders,), NaN for those
+        that were never bounded. `seconds` are for the swaps; the bounds take O(sites) each. No tree
+        is open afterwards.
         """
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.full(len(asked), math.nan)
@@ -467,26 +369,12 @@ class Kernel:
         return bounds
 
     def resize(self, core: ReducedProblem, seconds: float) -> None:
-        """Take another problem, which differs in the number of replicas alone.
-
-        The incumbent grows or shrinks to the new number, unless that takes longer than `seconds`:
-        then there is none.
-        """
+        """Take a problem that differs in |R| alone; the incumbent adapts, or goes if time is up."""
         rules = core.rules
         self.compiled.resize(self.context, rules.replicas_min, rules.replicas_max, seconds)
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
-        """Open the trees of leaders, in place of all others.
-
-        Parameters
-        ----------
-        leaders
-            Site indices, or −1 alone.
-        u
-            Multipliers to start from, shape (leaders, active clients).
-        bounds
-            Lower bounds that these multipliers prove, or less; shape (leaders,).
-        """
+        """Open the trees of leaders, −1 alone, in place of others; `u` proves `bounds` at least."""
         asked = np.array(leaders, dtype=np.int32)
         self.compiled.open_trees(self.context, asked, np.ascontiguousarray(u), bounds)
 
@@ -495,13 +383,7 @@ class Kernel:
         return self.compiled.run(self.context, work, seconds)
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
-        """Return the bounds of the trees for leaders, finished parts included; +∞: all evaluated.
-
-        Parameters
-        ----------
-        leaders
-            Some of those that were opened.
-        """
+        """Return the bounds of opened trees, finished parts included; +∞: all evaluated."""
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.empty(len(asked))
         self.compiled.tree_bounds(self.context, asked, bounds)
@@ -557,20 +439,10 @@ def _scenarios(core: ReducedProblem) -> tuple[int, IntArray, FloatArray, FloatAr
 
 
 def open_kernel(core: ReducedProblem, which: str = "compiled") -> Kernel:
-    """Return a kernel for a problem.
+    """Return a kernel for a problem; InputError for another name, or when it was not built.
 
-    Parameters
-    ----------
-    core
-        The problem.
-    which
-        "compiled"; for tests also "tight" and "sparse": every problem treated as if it were large,
-        with dense or sparse nodes.
-
-    Raises
-    ------
-    InputError
-        For another name, or when the kernel was not built.
+    `which` is "compiled"; for tests also "tight" and "sparse": every problem is treated as if it
+    were large, with dense or sparse nodes.
     """
     names = ("compiled", "tight", "sparse")
     if which not in names:

@@ -50,18 +50,9 @@ def _voter_order(late: LateOperations, leader: int) -> tuple[IntArray, bool]:
 
 @dataclass(eq=False)
 class LateVoters:
-    """The voters' part of the late operations of one leader and one deadline.
+    """The voters' part of the late operations of one leader and one deadline, in bins.
 
-    Attributes
-    ----------
-    late
-        Of the problem.
-    leader
-        Site index.
-    deadline
-        t, in bins.
-    most, fewest
-        Voters beside the leader: at most, and at least. None: |V| − 1.
+    Beside the leader vote at most `most` and at least `fewest` sites; None: |V| − 1.
     """
 
     late: LateOperations

@@ -58,18 +58,10 @@ MOST_HITS = 192
 class MovedClients:
     """Costs and orders after each loss where clients of lost sites move; see losses.h.
 
-    Attributes
-    ----------
-    moves
-        Whether a loss moves clients, shape (losses,).
-    start
-        First row of each loss and the number of rows, shape (losses + 1,).
-    clients
-        Client of each row, as an index into the active ones: where RTTs vary, those of an interval.
-    rtt
-        To every site afterwards, shape (rows, sites).
-    direct
-        Σ G d(c, leader) afterwards, shape (losses, sites).
+    Loss k, which moves clients where `moves`, has the rows start[k] to start[k + 1]. A row has its
+    client (an index into the active ones; where RTTs vary, those of an interval) and the RTT to
+    every site afterwards, shape (rows, sites). `direct` is Σ G d(c, leader) afterwards, shape
+    (losses, sites).
     """
 
     moves: BoolArray
@@ -123,19 +115,8 @@ def _finite(value: float) -> float:
 class LossKernel:
     """Best configuration so far, and the tree of one leader at a time.
 
-    Parameters
-    ----------
-    problem, question
-        What is asked.
-    core
-        The problem without its objective.
-
-    Attributes
-    ----------
-    sites, padded
-        Number of sites, and length of a row of multipliers.
-    loss_of
-        Number of the loss that takes each site, -1 if none does, shape (sites,).
+    `core` is the problem without its objective. `padded` is the length of a row of multipliers;
+    `loss_of` the number of the loss that takes each site, −1 if none does.
     """
 
     def __init__(self, problem: Problem, question: LossQuestion, core: ReducedProblem) -> None:
@@ -194,10 +175,7 @@ class LossKernel:
         self._compiled.descend(self._context, replicas, kicks, seed & 0x7FFFFFFF, seconds)
 
     def floor(self, leader: int, most: int, steps: int, u: FloatArray, seconds: float) -> float:
-        """Lower bound on the mean under a leader with `most` replicas, normally or after a loss.
-
-        Its multipliers are written to `u`.
-        """
+        """Lower bound on the mean under a leader with `most` replicas; multipliers go to `u`."""
         return _finite(self._compiled.floor(self._context, leader, most, steps, u, seconds))
 
     def open(
@@ -209,11 +187,7 @@ class LossKernel:
         successor: int = -1,
         record: int = 0,
     ) -> None:
-        """Begin the tree of a leader and of those who may lead when its site is lost.
-
-        `successor` holds a replica in all of the tree; `record` is the most numbers of a
-        certificate.
-        """
+        """Begin the tree of a leader and its successors; `successor` always holds a replica."""
         group = np.ascontiguousarray(successors, dtype=np.bool_)
         self._compiled.open(self._context, leader, group, successor, u, record)
 
@@ -228,10 +202,9 @@ class LossKernel:
         return _finite(value), found
 
     def least(self) -> tuple[float, float]:
-        """Return lower bounds on all that is neither evaluated nor closed in the open tree.
+        """Bound all that is neither evaluated nor closed in the open tree; +∞: nothing is open.
 
-        The first is on the value, for the goals "worst" and "weighted". The other is on the normal
-        score less the best one, for "bounded". +∞: nothing is open.
+        The first is on the value; the other, for "bounded", on the normal score less the best one.
         """
         least, normal, *_ = self._compiled.state(self._context)
         return _finite(least), _finite(normal)
@@ -269,17 +242,8 @@ class LossSearch(ThresholdDriver):
     """The search for one question about losses, which :func:`refuses_losses` lets pass.
 
     A part is a leader with all who may take over from it, or with one of them. Values of the kernel
-    are ms·operations.
-
-    Attributes
-    ----------
-    question
-        What is asked; for ties, the least mean within the least value.
-    kernel
-        The compiled search.
-    multipliers, means
-        Bound of the mean with each site as the leader, normally or after a loss, shape (sites,),
-        and the multipliers that prove it, shape (sites, clients).
+    are ms·operations. Of each site as the leader, normally or after a loss, `means` is a bound of
+    the mean, shape (sites,), and `multipliers` prove it, shape (sites, clients).
     """
 
     question: LossQuestion = field(init=False)

@@ -100,12 +100,8 @@ class MeasuresSearch(ThresholdDriver):
     """The search for one problem with limits, or that minimises more than the mean of replicas.
 
     The problem is of one RTT matrix, with caps on nested levels for the replicas at most. A part is
-    a leader.
-
-    Attributes
-    ----------
-    entered
-        Numbers of the rows of measures with many of them that are in the trees.
+    a leader. `entered` has the numbers of the rows of measures with many of them that are in the
+    trees.
     """
 
     entered: set[int] = field(init=False, default_factory=set)

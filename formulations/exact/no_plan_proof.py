@@ -63,15 +63,7 @@ class NoPlan:
 
 
 class _Matroid:
-    """The sets of sites that may be chosen beside given ones, under caps on nested levels.
-
-    Parameters
-    ----------
-    caps
-        Labels of all sites, and the most chosen of each label.
-    given
-        Sites that are chosen in any case; choosing them costs nothing.
-    """
+    """Sets of sites that caps on nested levels allow beside given ones, which cost nothing."""
 
     def __init__(self, caps: Sequence[tuple[Sequence[int], int]], given: set[int]) -> None:
         self._caps = [(labels, cap, [0] * (max(labels) + 1)) for labels, cap in caps]
@@ -120,17 +112,11 @@ def counting_decides(rules: Rules) -> bool:
 
 
 def no_plan(rules: Rules) -> NoPlan | None:
-    """Return a proof that no configuration obeys the caps, or None: then one does.
+    """Return a proof that no configuration obeys the caps, on nested levels, or None: one does.
 
-    Parameters
-    ----------
-    rules
-        Caps on nested levels, no budget; minimums are left out of account.
-
-    Notes
-    -----
-    For each leader at most `voters` augmentations of O(sites · voters · levels); leaders that the
-    split of another shows to be impossible take O(sites · levels).
+    Minimums are left out of account. For each leader at most `voters` augmentations of O(sites ·
+    voters · levels); leaders that the split of another shows to be impossible take O(sites ·
+    levels).
     """
     found: dict[int, frozenset[int]] = {}
     tried: dict[frozenset[int], None] = {}

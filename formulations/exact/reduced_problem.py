@@ -49,11 +49,7 @@ _WHOLE_LIMIT = 2.0**52
 
 
 def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
-    """Σ_c weights[c]·rtt[c, s] for every site, shape (sites,).
-
-    Without BLAS, whose threads go on spinning when they are done: at 900 × 900 that was a fifth of
-    the CPU time of a search.
-    """
+    """Σ_c weights[c]·rtt[c, s] by site, without BLAS, whose threads spin when they are done."""
     if not weights.any():
         return np.zeros(rtt.shape[1])
     return np.asarray(np.einsum("c,cs->s", weights, rtt))
@@ -92,20 +88,9 @@ def weighs_more_than_sites(problem: Problem) -> bool:
 class ReducedProblem:
     """A placement problem in the form that the engine solves.
 
-    Parameters
-    ----------
-    demand
-        RTTs and weights of Eq. 1.
-    rules
-        Who may and must hold, vote and lead; caps and minimums of failure domains.
-    price
-        What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
-        (sites, sites), row = leader, >= 0; None: nothing.
-
-    Raises
-    ------
-    UnsupportedError
-        For too many crossing levels, or too many sets of voters where they are searched.
+    `price`, in ms times operations and >= 0, shape (sites, sites), row = leader, is what a replica
+    at r adds to the objective; None: nothing. UnsupportedError for too many crossing levels, or too
+    many sets of voters where they are searched.
     """
 
     demand: Demand
@@ -173,29 +158,11 @@ class ReducedProblem:
     ) -> ReducedProblem:
         """Build one from bare arrays (benchmarks and tests; little is validated here).
 
-        Parameters
-        ----------
-        client_rtt, site_rtt
-            ms, shapes (clients, sites) and (sites, sites), zero diagonal of the latter.
-        weights
-            A, B, G of Eq. 1, each of shape (clients,), and D.
-        replicas
-            Inclusive range of |R|.
-        voters, quorum
-            |V| and m; None: a majority.
-        may_hold, must_hold, may_vote, must_vote, may_lead
-            Boolean, shape (sites,); None: no restriction.
-        caps
-            (role, label of each site, most chosen sites per label).
-        groups
-            Other rules on failure domains.
-        price
-            As the class.
-
-        Raises
-        ------
-        InputError
-            For a site that must hold a replica and may not.
+        RTTs are in ms. `weights` are A, B, G of Eq. 1, each of shape (clients,), and D. `replicas`
+        is the range of |R|, and `quorum` None a majority. Flags of sites have the shape (sites,);
+        None: no restriction. A cap has the role, the label of each site and the most chosen per
+        label; `groups` are other rules on failure domains. InputError for a site that must hold a
+        replica and may not.
         """
         near, relay, direct = (np.atleast_2d(np.asarray(w, dtype=np.float64)) for w in weights[:3])
         rtt = np.ascontiguousarray(client_rtt, dtype=np.float64)
@@ -283,10 +250,7 @@ class ReducedProblem:
         return np.asarray(self.active // self.demand.client_rtt.shape[1])
 
     def relays(self, sites: IntArray, leader: int) -> FloatArray:
-        """RTT from the given site of each active client to a leader, ms.
-
-        `sites` has the shape (active clients,) or (active clients, k).
-        """
+        """RTT, ms, from the sites of each active client, one or k in a row, to a leader."""
         scenario = self.scenario if sites.ndim == 1 else self.scenario[:, np.newaxis]
         return np.asarray(self.demand.site_rtt[scenario, sites, leader])
 
@@ -403,10 +367,7 @@ class ReducedProblem:
 
     @cached_property
     def leader_matters(self) -> bool:
-        """True when any term of the objective depends on the leader.
-
-        When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
-        """
+        """True when any term of the objective depends on the leader; else one search serves all."""
         prices = () if self.price is None else self.price
         return _leader_matters(self.demand, prices)
 

@@ -38,18 +38,9 @@ _WIDEST = 900  # bits before or behind the point, at most
 class TreeRecord:
     """Record of a closed tree, and of each of its scenarios what the events are written with.
 
-    Attributes
-    ----------
-    events
-        Numbers that the compiled search recorded.
-    numbers
-        Row of the question that a scenario is.
-    scales
-        Divisor of its weights.
-    slacks
-        How far its threshold was above what a checker asks; NaN for what is minimised.
-    deadline
-        Of a percentile that is minimised, in bins.
+    A scenario has the number of its row of the question, the divisor of its weights, and a slack:
+    how far its threshold was above what a checker asks, NaN for what is minimised. `deadline`: of a
+    percentile that is minimised, in bins.
     """
 
     events: FloatArray
@@ -61,24 +52,12 @@ class TreeRecord:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCertificate:
-    """The certificate of the best plan within limits, or that there is none.
+    """The certificate of the best plan within limits, or that there is none: both numbers are +∞.
 
-    Attributes
-    ----------
-    configuration, value, bound
-        The plan, its value and the bound on it; None and +∞: there is no plan.
-    slack
-        By how much X of what is minimised was to be lower than what is claimed.
-    clients
-        Indices of the clients that count, which are those of the records.
-    replicas
-        The most replicas.
-    records
-        By part; a part that needs no tree has none.
-    floors
-        Sites that a bound alone rules out, each with multipliers and what is to spare.
-    weighted
-        Whether all scenarios have one threshold and weights that the checker knows.
+    `slack` is by how much X of what is minimised was to be lower than what is claimed. `clients`
+    are the indices of those that count, in the records too. A part that needs no tree has no
+    record. `floors` are sites that a bound alone rules out, each with multipliers and what is to
+    spare. `weighted`: all scenarios have one threshold and weights that the checker knows.
     """
 
     configuration: Configuration | None

@@ -86,38 +86,15 @@ _PROOF = "a search within the limits under every leader"
 class ThresholdDriver(ABC):
     """The best plan of a question, its bound, and how they came about.
 
-    Parameters
-    ----------
-    problem, options
-        The question, and the options of the method.
-    unlimited
-        The plan of the question of :func:`without_limits`.
-    end
-        A time.perf_counter() at which to stop.
-    ties
-        Given: of the plans whose minimised value is at most this the mean is minimised.
-
-    Attributes
-    ----------
-    best, value
-        The best configuration within the limits, and its value; None and +∞: none is known.
-    termination, counters
-        Why the search stopped, and how much it did.
-    clients
-        Indices of the clients that count.
-    floor
-        What no configuration is below, known without the parts or reported before.
-    records
-        What closed each part, for a certificate; None: none is kept.
-    uncertified
-        Why none is kept although it was asked for.
-    open_bounds
-        Bound of each part that is not closed; before the search there is one, of which nothing is
-        known.
-    deadline
-        Of a percentile that is minimised: the deadline that is asked about, in bins.
-    floors
-        Leaders whose mean alone is too high: multipliers, and the bound that they prove.
+    `unlimited` is the plan of the question of :func:`without_limits`, `end` a time.perf_counter()
+    at which to stop. With `ties` the mean is minimised, of the plans whose minimised value is at
+    most this. `best` and `value`: the best configuration within the limits, None and +∞ while none
+    is known. `floor` is what no configuration is below, known without the parts or reported before.
+    `records` say what closed each part; None: no certificate is kept, for the reason in
+    `uncertified` where it was asked for. `open_bounds` has the bound of each part that is not
+    closed; before the search there is one part, of which nothing is known. `deadline`: of a
+    percentile that is minimised, what is asked about, in bins. `floors`: leaders whose mean alone
+    is too high, with multipliers and the bound that they prove.
     """
 
     problem: Problem
@@ -430,16 +407,9 @@ def plan_without_limits(problem: Problem, plan: Plan) -> Plan:
 
 
 def solve_within_limits(problem: Problem, options: Options, unlimited: Plan, end: float) -> Plan:
-    """Solve a problem within its limits.
+    """Solve a problem within its limits, up to `end`, a time.perf_counter().
 
-    Parameters
-    ----------
-    problem, options
-        The question, and the options of the method.
-    unlimited
-        Plan of the question of :func:`without_limits`, of the same method.
-    end
-        A time.perf_counter() at which to stop.
+    `unlimited` is the plan of the question of :func:`without_limits`, of the same method.
     """
     search = _search_for(problem, options, unlimited, end)
     if unlimited.termination is Termination.INTERRUPTED:

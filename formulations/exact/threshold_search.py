@@ -70,18 +70,9 @@ Leaf = Callable[[list[int]], Configuration | None]
 class VoterCosts:
     """Cost of the voters beside a leader: a weight times its wait for them, or prices of votes.
 
-    Attributes
-    ----------
-    sites
-        Sites that may vote, in order of their values, int32.
-    values
-        What each costs, in this order.
-    place
-        Of the voter whose value counts: m − 1, or all votes less 1; −1: there are none.
-    summed
-        Whether the sum up to there counts.
-    leader, constant
-        Who may lead after a loss, and what is added then; −1: the leader of the tree.
+    `sites` that may vote, int32, are in the order of their `values`. The value at `place` counts, m
+    − 1 or all votes less 1, or the sum up to there; −1: there are none. Who leads after a loss is
+    `leader` (−1: that of the tree), and then `constant` is added.
     """
 
     sites: IntArray
@@ -115,27 +106,14 @@ class VoterCosts:
 
 @dataclass(eq=False)
 class Scenario:
-    """Function of a plan with a threshold.
+    """Function X of a plan, with the threshold T; a leaf may lower that of the last scenarios.
 
-    Attributes
-    ----------
-    costs
-        w, >= 0, shape (sites, clients); None: the clients cost nothing.
-    constant
-        K.
-    voters
-        The part of the voters, of each who may lead: the least of them counts.
-    threshold
-        T; a leaf may lower that of the last scenarios.
-    scale
-        Divisor of X and T before scenarios are weighed against each other, > 0.
-    prices
-        p, shape (sites,), of either sign; None: replicas cost nothing.
-    lost
-        Sites that a loss takes, shape (sites,): they serve no client and do not vote; the scenario
-        counts for the plans that have a replica there. None: nothing is lost.
-    votes
-        Prices of votes beside the part of the voters, of either sign; None: there are none.
+    `costs` w >= 0 have the shape (sites, clients); None: the clients cost nothing. `constant` is K.
+    Of the parts of the voters, one for each who may lead, the least counts. `scale` > 0 divides X
+    and T before scenarios are weighed against each other. `prices` p, of replicas, and `votes`,
+    beside the part of the voters, are of either sign; None: there are none. `lost` sites, which a
+    loss takes, serve no client and do not vote; the scenario counts for the plans that have a
+    replica there.
     """
 
     costs: FloatArray | None
@@ -150,13 +128,7 @@ class Scenario:
 
 @dataclass
 class SearchCounters:
-    """Work that was done.
-
-    Attributes
-    ----------
-    nodes, bounds, leaves
-        Parts of the search, computed bounds, and evaluated complete sets.
-    """
+    """Work that was done: parts of the search, computed bounds, evaluated complete sets."""
 
     nodes: int = 0
     bounds: int = 0
@@ -187,44 +159,16 @@ def search_leader(
     seconds: float,
     record: int,
 ) -> tuple[Configuration | None, FloatArray | None]:
-    """Search the replica sets of a leader.
+    """Search the replica sets of a leader; return the first that `leaf` takes, and the record.
 
-    Parameters
-    ----------
-    rules
-        Of families on at most 16 crossing levels; their rules for voters are for `leaf`.
-    orders
-        Sites as each client prefers them, shape (clients, sites), int32.
-    leader
-        Site index.
-    scenarios
-        At most one of them with late operations and without a loss.
-    leaf
-        Decides about a complete replica set. It may lower the threshold of the last scenario and
-        return None to go on.
-    counters
-        Added to.
-    falling
-        So many of the last scenarios have the threshold of the last one.
-    seconds
-        Wall time after which to stop.
-    record
-        Most numbers of a certificate to record.
+    None in place of the first is a proof that no set passes; None in place of the second says that
+    the record was longer than `record` numbers. Families of `rules` are on at most 16 crossing
+    levels; their rules for voters are for `leaf`. `orders` are the sites as each client prefers
+    them, shape (clients, sites), int32. At most one scenario has late operations and no loss;
+    `falling` of the last ones have the threshold of the last one. `leaf` decides about a complete
+    set of replicas; it may lower that threshold and return None to go on. TimeoutError after so
+    many seconds of wall time.
 
-    Returns
-    -------
-    found : Configuration or None
-        The first that `leaf` returns. None is a proof that no set passes it.
-    events : ndarray or None
-        The record of the search; None: it was too long.
-
-    Raises
-    ------
-    TimeoutError
-        When the time is up.
-
-    Notes
-    -----
     O(scenarios · sites · clients) for each bound; exponentially many parts at worst.
     """
     from formulations.exact import _scenarios

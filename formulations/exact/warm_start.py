@@ -72,10 +72,7 @@ def differ_in_size_only(one: ReducedProblem, other: ReducedProblem) -> bool:
 
 
 def take_shared(core: ReducedProblem, other: ReducedProblem) -> None:
-    """Give a problem the cached arrays of another one that differs in |R| only.
-
-    None of these arrays depends on |R|.
-    """
+    """Give a problem the cached arrays, none of |R|, of another one that differs in |R| only."""
     for name in _SHARED:
         if name in other.__dict__:
             core.__dict__[name] = other.__dict__[name]
@@ -99,17 +96,9 @@ class WarmStart:
 
 @dataclass(frozen=True, slots=True)
 class WarmBounds:
-    """Leaders with the bounds that a kernel has in its memory.
+    """Leaders with the bounds of a kernel's memory; `proven`: what their last multipliers prove.
 
-    Attributes
-    ----------
-    bounds
-        Lower bound of every leader, static ones included.
-    proven
-        For eliminated leaders: the bounds that their last multipliers prove.
-    left
-        The other leaders, in order, but the leader of the incumbent first: the others' multipliers
-        are adapted from its multipliers.
+    `left` are the others, the leader of the incumbent first: it gives them multipliers.
     """
 
     bounds: dict[int, float]
@@ -124,26 +113,13 @@ def warm_bounds(
     floors: FloatArray,
     limits: tuple[int, float],
 ) -> WarmBounds:
-    """Bound leaders by the memory of the kernel, and improve its incumbent.
+    """Bound leaders by the memory of a kernel that was resized, and improve its incumbent.
 
-    Parameters
-    ----------
-    kernel
-        One that has been resized to the problem.
-    leaders
-        Site indices, or −1 alone.
-    multipliers
-        With which the search before ended; a leader that has none there is not out, whatever the
-        kernel says: it may have been stopped between the bound and the note of it.
-    floors
-        Static bounds, shape (leaders,).
-    limits
-        Swaps and seconds, as in :meth:`formulations.exact.kernel.Kernel.bounds_from_memory`.
-
-    Returns
-    -------
-    WarmBounds
-        O(leaders · sites), and the descents of the incumbent.
+    A leader without `multipliers` of the search before is not out, whatever the kernel says: it may
+    have been stopped between the bound and the note of it. `floors` are static bounds, shape
+    (leaders,); `limits` swaps and seconds, as in
+    :meth:`formulations.exact.kernel.Kernel.bounds_from_memory`. O(leaders · sites), and the
+    descents.
     """
     bounds = kernel.bounds_from_memory(leaders, *limits)
     if not multipliers.keys() >= set(leaders):
@@ -164,29 +140,11 @@ def warm_bounds(
 def adapt_multipliers(
     core: ReducedProblem, u: FloatArray, leader: int, replicas: Sequence[int], others: Sequence[int]
 ) -> FloatArray:
-    """Return good guesses for the multipliers of other leaders.
+    """Guess multipliers >= 0 of other leaders, shape (others, active clients), from good ones.
 
     A multiplier is about what its client costs. When the leader changes, the relay from the
-    client's replica does: u_c + B_c (d(r, ℓ') − d(r, ℓ)), r the nearest of the replicas.
-
-    Parameters
-    ----------
-    core
-        The problem.
-    u
-        Good multipliers under `leader`, in ms times operations, shape (active clients,).
-    leader
-        Site index.
-    replicas
-        Good replica sites for it; at least one.
-    others
-        Leaders to guess for.
-
-    Returns
-    -------
-    FloatArray
-        Multipliers >= 0, shape (others, active clients); any numbers give valid bounds. O(others
-        · clients) time.
+    client's replica does: u_c + B_c (d(r, ℓ') − d(r, ℓ)), r the nearest of `replicas`, which are
+    good ones for `leader`. O(others · clients).
     """
     rtt = core.client_rtt[:, list(replicas)][core.active]
     nearest = np.asarray(replicas, dtype=np.intp)[rtt.argmin(axis=1)]

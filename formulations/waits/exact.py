@@ -46,18 +46,9 @@ from placement.support.status import Status, Termination
 def prove_places(problem: Problem, options: Options) -> Plan:
     """Prove the question of every choice of sites for the witnesses; the best of their plans.
 
-    Parameters
-    ----------
-    problem
-        With witnesses.
-    options
-        The time limit is one for all; a start counts where it is the best. At a limit nothing is
-        known of the choices that were not searched, and there is no bound.
-
-    Raises
-    ------
-    UnsupportedError
-        Where there are too many choices.
+    The time limit is one for all; a start counts where it is the best. At a limit nothing is known
+    of the choices that were not searched, and there is no bound. UnsupportedError where there are
+    too many choices.
     """
     count = count_places(problem)
     if count > MOST_PLACES:

@@ -197,10 +197,7 @@ def _beyond_limits(problem: Problem, work: Work) -> bool:
 
 
 def _survivors(problem: Problem) -> Problem:
-    """Return the question of the mean under the rules that the objective brings along.
-
-    Every configuration that the objective accepts is one of this question.
-    """
+    """Return the mean under the objective's own rules, which all its configurations obey."""
     rules = problem.rules
     implied = problem.objective.diversity(rules.voters, rules.quorum)
     return problem.replace(objective=MEAN_LATENCY, diversity=(*problem.diversity, *implied))
@@ -329,12 +326,7 @@ def check_mean(
 ) -> tuple[int, int, int]:
     """Prove a bound on the mean; return how many leaders, events and bounds there were.
 
-    Raises
-    ------
-    CertificateError
-        When a step of the proof does not hold.
-    LimitError
-        When it takes more than `work` steps.
+    CertificateError when a step of the proof does not hold, LimitError after too much work.
     """
     rules = problem.rules
     try:

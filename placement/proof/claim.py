@@ -55,17 +55,7 @@ def _finest_bit(values: FloatArray) -> int:
 
 @dataclass(frozen=True)
 class ExactGrid:
-    """All data in integers; their products are multiples of 2^-bits.
-
-    Attributes
-    ----------
-    client_rtt, site_rtt
-        Shapes (clients, sites) and (scenarios, sites, sites).
-    near, relay, direct, quorum
-        A and B of the active clients, G of all clients, and D as in the claim.
-    nearest_price
-        As in the claim; None: all 0.
-    """
+    """All data in integers, as in the claim; their products are multiples of 2^-bits."""
 
     client_rtt: Integers
     site_rtt: Integers
@@ -80,12 +70,7 @@ class ExactGrid:
 class Scale:
     """A grid of multiples of 2^-shift for costs in int64.
 
-    Attributes
-    ----------
-    shift
-        g.
-    total
-        T, scaled: no client's costs and no multipliers sum to more than twice as much.
+    `total` is T, scaled: no client's costs and no multipliers sum to more than twice as much.
     """
 
     shift: int
@@ -104,17 +89,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class RoundedGrid(Scale):
-    """Data scaled by 2^shift, so that costs rounded down are int64.
+    """Data of the claim scaled by 2^shift, so that costs rounded down are int64.
 
-    T is that of :mod:`placement.proof.costs.rounded_costs`.
-
-    Attributes
-    ----------
-    near_costs
-        fl(fl(A_c·d(c,j)) + n_cj) of the active clients, scaled, shape (active clients, sites); n_cj
-        is `nearest_price` of the claim.
-    relay, direct, quorum
-        B of the active clients, G of all clients and D as in the claim, scaled.
+    T is that of :mod:`placement.proof.costs.rounded_costs`. `near_costs` are fl(fl(A_c·d(c,j)) +
+    n_cj) of the active clients, shape (active clients, sites); n_cj is `nearest_price` of the
+    claim.
     """
 
     near_costs: FloatArray
@@ -139,45 +118,19 @@ class MeanQuestion(Protocol):
 
 
 class Claim:
-    """The problem, and a bound that is claimed of it.
+    """The problem, without a budget, and a bound that is claimed of it.
 
     Where RTTs vary by interval, every client counts once for each scenario, scenario by scenario.
+    `clients` are the active ones, A > 0 or B > 0, and `scenario` has the scenario of each.
+    `scenario_rtt` has the shape (scenarios, sites, sites). `quorum` is D of each scenario; where
+    waits are taken `by_cases`, of each distinct wait of the leaders. `constant` is what every
+    configuration costs. `nearest_price` >= 0, shape (active clients, sites), is the price of each
+    site as the nearest replica; None: all 0. With a granularity of 1 the claim rests on objectives
+    being whole numbers. `leader_matters`: the proofs of two leaders differ.
 
-    Parameters
-    ----------
-    problem
-        Without a budget.
-    bound
-        No configuration has an objective below it, it is claimed.
-    granularity
-        1: the claim rests on objectives being whole numbers; 0: it does not.
-
-    Raises
-    ------
-    ValueError
-        When the bound is not finite, the objectives are not multiples of the granularity, the
-        leaders have waits that are not taken by cases, or the objective has prices of nearest
-        replicas where RTTs vary, or of clients that are not active.
-
-    Attributes
-    ----------
-    clients
-        The active clients, those with A > 0 or B > 0.
-    scenario
-        The scenario of each active client.
-    scenario_rtt
-        RTTs between sites in each scenario, shape (scenarios, sites, sites).
-    quorum
-        D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
-    constant
-        What every configuration costs: constants of operations.
-    by_cases
-        Whether leaders have other waits than one quorum.
-    nearest_price
-        Price of each site as the nearest replica of each active client in the objective, >= 0,
-        shape (active clients, sites); None: all 0.
-    leader_matters
-        Whether the proofs of two leaders differ.
+    ValueError when the bound is not finite, the objectives are not multiples of the granularity,
+    the leaders have waits that are not taken by cases, or the objective has prices of nearest
+    replicas where RTTs vary, or of clients that are not active.
     """
 
     def __init__(self, problem: MeanQuestion, bound: float, granularity: float) -> None:

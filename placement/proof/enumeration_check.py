@@ -81,25 +81,9 @@ def _configurations(problem: Problem) -> Iterator[Configuration]:
 def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:
     """Evaluate every configuration; none that obeys the constraints is below a bound.
 
-    Parameters
-    ----------
-    plan
-        Whose problem is asked about.
-    bound
-        The claim; +∞: no configuration that obeys the constraints has a finite value.
-    work
-        Steps that may be taken.
-
-    Returns
-    -------
-    tuple
-        How many leaders and configurations there were, and the least score in normal operation of
-        those that are as good as the plan, where the objective is another.
-
-    Raises
-    ------
-    CertificateError
-        With a configuration that is below the bound.
+    A bound of +∞: no such configuration has a finite value. Returned are the numbers of leaders and
+    configurations, and the least score in normal operation of those that are as good as the plan,
+    where the objective is another. CertificateError with a configuration that is below the bound.
     """
     problem = plan.problem
     work.take(steps_of_enumeration(problem))

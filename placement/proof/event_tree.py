@@ -78,22 +78,7 @@ class State:
 
 
 class EventTree(ABC, Generic[_Form, _Multipliers]):
-    """The proof of one tree.
-
-    Parameters
-    ----------
-    choice
-        The sets of sites that the rules allow, and the inner problem over them.
-    whom
-        What the proof is about, for messages.
-    work
-        Steps that may still be taken.
-
-    Attributes
-    ----------
-    events, bounds
-        Events read and bounds computed.
-    """
+    """The proof of one tree, about `whom` in messages; counts events read and bounds computed."""
 
     def __init__(self, choice: SiteChoice, whom: str, work: Work) -> None:
         self.choice, self.whom, self.work = choice, whom, work
@@ -120,18 +105,9 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
     ) -> tuple[float, list[int], list[int]]:
         """Bound a state without its inner problem.
 
-        Parameters
-        ----------
-        form, state, multipliers
-            What to bound, and how.
-        less
-            A site that has just been ruled out, when the multipliers may be lowered for it.
-
-        Returns
-        -------
-        tuple
-            What the inner problem must reach (−∞: nothing), ρ of every site, and the costs of its
-            radii.
+        Returned are what the inner problem must reach (−∞: nothing), ρ of every site, and the costs
+        of its radii. `less` is a site that has just been ruled out, when the multipliers may be
+        lowered for it.
         """
 
     @abstractmethod

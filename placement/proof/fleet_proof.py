@@ -56,28 +56,11 @@ _TOLERANCE = Fraction(1, 10**9)
 class FleetProof:
     """Result of a pass over the databases of a fleet.
 
-    Attributes
-    ----------
-    bound
-        Proven: no plan has a smaller value; None: some database has no configuration.
-    rounding
-        Σ of the parts that were taken off: a claim above the bound by no more is not refuted.
-    worst
-        No plan has a larger value; a bound above it proves that there is none.
-    value
-        Of the plan, exactly summed.
-    load
-        Use of each shared limit, exactly summed.
-    names, capacity
-        Of the shared limits.
-    databases
-        Copies counted.
-    operations
-        Of all copies.
-    unplaced
-        Databases that have no configuration even alone, proven.
-    events, bounds
-        Steps of the certificates, and bounds computed again.
+    No plan has a value below `bound`; None: some database has no configuration. A claim above it by
+    no more than `rounding`, the sum of the parts that were taken off, is not refuted. No plan has a
+    value above `worst`: a bound above it proves that there is no plan. `value` and `load`, of each
+    shared limit, are those of the plan, exactly summed. Copies of `databases` are counted, and
+    `operations` are those of all copies; `unplaced` have no configuration even alone, proven.
     """
 
     bound: Fraction | None
@@ -108,25 +91,12 @@ def prove_fleet(
 ) -> FleetProof:
     """Prove a bound on all plans of a fleet, and add up the use of the limits by its plan.
 
-    Parameters
-    ----------
-    parts
-        The databases, some at a time, all with the limits of the whole fleet; with their
-        configurations, or without where there is no plan. One part is in memory at a time.
-    prices
-        Of each shared limit, >= 0, shape (rows,): any prices give a valid bound.
-    certify
-        Returns a certificate of the least objective plus price of a database; it is not trusted.
-    work
-        Most steps, as :func:`placement.proof.certificate_check.check_certificate` counts them.
-
-    Raises
-    ------
-    CertificateError
-        For another number of prices, a price that is negative or not finite, a configuration that
-        breaks the rules of its database, a certificate that does not hold.
-    LimitError
-        When the proof takes more than `work` steps.
+    Parts are some databases at a time, with the limits of the whole fleet; one is in memory at a
+    time. Any prices >= 0, shape (rows,), of the shared limits give a valid bound. `certify` returns
+    a certificate of the least objective plus price of a database; it is not trusted. `work` counts
+    steps as :func:`placement.proof.certificate_check.check_certificate` does; LimitError beyond
+    them. CertificateError for wrong prices, a configuration that breaks the rules of its database,
+    or a certificate that does not hold.
     """
     given = np.asarray(prices, dtype=np.float64)
     if not (np.isfinite(given) & (given >= 0)).all():

@@ -84,19 +84,7 @@ class _MeanMultipliers(NamedTuple):
 
 
 class LeaderProof(EventTree[Costs, _MeanMultipliers]):
-    """The proof of one leader.
-
-    Parameters
-    ----------
-    claim
-        What is to be proved.
-    leader
-        ℓ; None when the leader does not matter.
-    work
-        Steps that may still be taken.
-    shared
-        Multipliers that leaders share, by their number in the certificate.
-    """
+    """The proof of one leader; None when none matters. `shared`: by number in the certificate."""
 
     def __init__(
         self,

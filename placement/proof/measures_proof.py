@@ -93,22 +93,10 @@ _BELOW = 2.0**-51
 class MeasuresClaim:
     """A question about measures, and the bound that is claimed of it.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    bound
-        In the unit of what is minimised; None: it is claimed that no configuration keeps the
-        limits.
-    ties
-        Given: of the plans whose minimised value is at most this none has a mean below the bound.
-
-    Attributes
-    ----------
-    clients
-        Indices of the clients that count.
-    rank
-        Place of each site in the order of each of them, shape (clients, sites).
+    `bound` is in the unit of what is minimised; None: it is claimed that no configuration keeps the
+    limits. With `ties`: of the plans whose minimised value is at most this none has a mean below
+    the bound. `clients` are the indices of those that count, and `rank` is the place of each site
+    in the order of each of them, shape (clients, sites).
     """
 
     def __init__(self, problem: Problem, bound: float | None, *, ties: float = math.inf) -> None:
@@ -195,17 +183,7 @@ class MeasuresClaim:
 
 
 class _LeaderWaits:
-    """Constant and waits of one who leads, from below, by interval.
-
-    Parameters
-    ----------
-    claim
-        The question.
-    leader, constant
-        The site, and its constant.
-    waits
-        By interval and site.
-    """
+    """Constant and waits, by interval and site, of one who leads, from below."""
 
     def __init__(
         self, claim: MeasuresClaim, leader: int, constant: int, waits: list[list[int]]
@@ -494,19 +472,8 @@ _Table = _RowTable | _LateTable | _LateAfterTable
 class MeasuresProof(ThresholdProof):
     """The proof of one leader.
 
-    Parameters
-    ----------
-    claim
-        What is to be proved.
-    leader
-        ℓ.
-    work
-        Steps that may still be taken.
-    group
-        Sites one of which leads after a loss that takes the leader, or moves it; None: all that may
-        vote.
-    deadline
-        Of a percentile that is minimised, in bins; None: that of the claim.
+    One of `group` leads after a loss that takes the leader, or moves it; None: of all that may
+    vote. `deadline`, in bins, is that of a percentile that is minimised; None: that of the claim.
     """
 
     def __init__(
@@ -787,30 +754,11 @@ def check_measures(
     *,
     ties: float = math.inf,
 ) -> tuple[int, int, int]:
-    """Prove that no configuration within the limits is below a bound, or refuse.
+    """Prove that no configuration within the limits is below a bound, or refuse; see the module.
 
-    Parameters
-    ----------
-    problem
-        Of one RTT matrix, with caps on nested levels for replicas.
-    bound
-        What is to be proved; +∞: nothing is within the limits.
-    certificate
-        See the module.
-    work
-        Steps that may be taken.
-    ties
-        As of :class:`MeasuresClaim`.
-
-    Returns
-    -------
-    tuple of int
-        How many leaders, events and bounds there were.
-
-    Raises
-    ------
-    CertificateError
-        When a step of the proof does not hold, or something is not covered.
+    The bound +∞: nothing is within the limits. `ties` as of :class:`MeasuresClaim`. Return how many
+    leaders, events and bounds there were. CertificateError when a step of the proof does not hold,
+    or something is not covered.
     """
     try:
         claim = MeasuresClaim(problem, None if bound == math.inf else bound, ties=ties)

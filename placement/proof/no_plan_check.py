@@ -64,31 +64,13 @@ FORMAT = "replica-placement/no-plan/1"
 def check_no_plan(
     rules: Rules, sites: Sequence[str], certificate: Mapping[str, Any] | None
 ) -> tuple[int, int]:
-    """Prove that no configuration obeys the rules, or refuse.
+    """Prove that no configuration obeys the rules, or refuse; `sites` are names, for messages.
 
-    Parameters
-    ----------
-    rules
-        Of the problem.
-    sites
-        Names, for messages.
-    certificate
-        Splits by leader: ``{"format": FORMAT, "proofs": [{"leaders": [ℓ, …], "by_votes": P}, …]}``,
-        sites by index. None: only the two splits without data are tried, all in P and all in Q.
-
-    Returns
-    -------
-    tuple of int
-        How many leaders there were, and how many times their sites were counted.
-
-    Raises
-    ------
-    CertificateError
-        When the certificate leaves a leader out or does not prove its claim.
-
-    Notes
-    -----
-    O(sites · levels) for each leader, and linear in the certificate.
+    The certificate has splits by leader: ``{"format": FORMAT, "proofs": [{"leaders": [ℓ, …],
+    "by_votes": P}, …]}``, sites by index. None: only the two splits without data are tried, all in
+    P and all in Q. Return how many leaders there were, and how many times their sites were counted.
+    CertificateError when the certificate leaves a leader out or does not prove its claim. O(sites ·
+    levels) for each leader, and linear in the certificate.
     """
     may_lead: list[int] = np.nonzero(rules.may_lead)[0].tolist()
     splits = _splits(rules, certificate)

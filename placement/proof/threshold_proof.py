@@ -55,15 +55,7 @@ class BoundPart:
 
 
 class ThresholdProof(EventTree[None, list[BoundPart]]):
-    """The proof of one tree, in one form: costs in int64 on a grid.
-
-    Parameters
-    ----------
-    choice, whom, work
-        As for :class:`~placement.proof.event_tree.EventTree`.
-    clients, scenarios
-        How many there are.
-    """
+    """The proof of one tree over scenarios, in one form: costs in int64 on a grid."""
 
     def __init__(
         self, choice: SiteChoice, whom: str, work: Work, clients: int, scenarios: int

@@ -43,11 +43,6 @@ def fft_length(bins: int, hops: int) -> int:
 
     The least even product of powers of 2, 3 and 5 that is long enough: transforms of those are
     fast.
-
-    Examples
-    --------
-    >>> fft_length(1000, 3), fft_length(1, 1)
-    (3000, 2)
     """
     wanted = max(2, max(hops, 1) * (bins - 1) + 1)
     best = 1 << (wanted - 1).bit_length()
@@ -70,22 +65,6 @@ def product(left: FloatArray, right: FloatArray) -> FloatArray:
     The matrices of percentiles take microseconds. OpenBLAS would wake its threads for the larger
     ones, and a thread that has done its part of one waits in a loop for the next: processor time
     that a search over the products in between needs for itself.
-
-    Parameters
-    ----------
-    left
-        Shape (n,) or (m, n).
-    right
-        Shape (n, k).
-
-    Returns
-    -------
-    ndarray
-        Shape (k,) or (m, k).
-
-    Notes
-    -----
-    O(m·n·k).
     """
     columns = right.shape[1]
     step = max(1, _ONE_THREAD[left.ndim] // max(1, left.size))
@@ -105,22 +84,11 @@ def clean(values: FloatArray, mass: npt.ArrayLike) -> FloatArray:
 
 
 def sum_of_independent(parts: Sequence[FloatArray]) -> FloatArray:
-    """Distribution of the sum of independent variables, with room for all of it.
+    """Distribution of the sum of independent variables, with room for all: Σ (bins − 1) + 1 bins.
 
-    Parameters
-    ----------
-    parts
-        Distributions with equal leading axes and any numbers of bins.
-
-    Returns
-    -------
-    ndarray
-        Σ (bins − 1) + 1 bins. Its overflow is the probability that any part overflows; entries at
-        or beyond the shortest horizon of a part that overflows are lower bounds.
-
-    Notes
-    -----
-    Discrete convolution by FFT, O(n log n); Sharov et al., section 3.1.
+    Its overflow is the probability that any part overflows; entries at or beyond the shortest
+    horizon of a part that overflows are lower bounds. Discrete convolution by FFT, O(n log n);
+    Sharov et al., section 3.1.
     """
     bins = sum(part.shape[-1] - 1 for part in parts) + 1
     length = fft_length(bins, 1)
@@ -135,17 +103,8 @@ def sum_of_independent(parts: Sequence[FloatArray]) -> FloatArray:
 def at_least(successes: int, probabilities: FloatArray) -> FloatArray:
     """P(at least `successes` of n independent events), the tail of a Poisson-binomial.
 
-    Parameters
-    ----------
-    successes
-        k; 0 or less gives 1.
-    probabilities
-        Shape (n, ...): of each event; events need not be alike.
-
-    Notes
-    -----
-    O(n·k): after each event, p[j] is the probability of exactly j successes so far, with p[k]
-    standing for k or more.
+    `probabilities`, shape (n, ...), need not be alike. O(n·k): after each event, p[j] is the
+    probability of exactly j successes so far, with p[k] standing for k or more.
     """
     shape = probabilities.shape[1:]
     if successes <= 0:
@@ -164,22 +123,11 @@ def at_least(successes: int, probabilities: FloatArray) -> FloatArray:
 
 
 def quorum_distribution(others: FloatArray, quorum: int) -> FloatArray:
-    """Distribution of the wait for a quorum, the leader's own vote included.
+    """Distribution of the wait for a quorum, the leader's own vote included, shape (bins,).
 
     P(q <= x) = P(at least m − 1 of the other v − 1 voters have answered by x), answers independent
-    but not alike.
-
-    Parameters
-    ----------
-    others
-        Distributions of the RTTs from the leader to the other voters, shape (v − 1, bins).
-    quorum
-        m, 1 <= m <= v.
-
-    Returns
-    -------
-    ndarray
-        Shape (bins,).
+    but not alike. `others`, shape (v − 1, bins), are the RTTs from the leader to them; `quorum` is
+    m, 1 <= m <= v.
     """
     bins = others.shape[-1]
     if quorum <= 1:
@@ -248,15 +196,9 @@ class Segments:
     ) -> Segments:
         """Compute rows between given bins, some hundred thousand numbers at a time.
 
-        Parameters
-        ----------
-        first, last
-            Bins of each row; none where the last is before the first.
-        bins
-            Of a full row.
-        compute
-            (row of each edge, number of the edge) -> probability below it. A row has an edge below
-            each of its bins, and one more; below the first of them is nothing.
+        A row has none where the last bin is before the first. `compute` takes the row of each edge
+        and its number, and returns the probability below it. A row has an edge below each of its
+        bins, and one more; below the first of them is nothing.
         """
         start = np.append(0, np.cumsum(np.maximum(0, last - first + 1)))
         _check_size(int(start[-1]))
@@ -352,12 +294,8 @@ def _check_size(stored: int) -> None:
 class PairBins:
     """Distributions of the pairs of some rows and columns.
 
-    Examples
-    --------
-    Two pairs and their bins, of which the second pair has one:
-
     >>> table = PairBins.of(np.array([[[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]]))
-    >>> table.shape, len(table.segments.values)
+    >>> table.shape, len(table.segments.values)  # the second pair has one bin
     ((1, 2, 3), 3)
     >>> table[0, 1].tolist(), table.within(1).tolist()
     ([0.0, 1.0, 0.0], [[0.5, 1.0]])
@@ -426,10 +364,7 @@ def of_weights(
 ) -> FloatArray:
     """Distribution of values in ms with weights (counts or probabilities), scaled to sum to 1.
 
-    Raises
-    ------
-    InputError
-        When a value or weight is negative or not finite, or all weights are 0.
+    InputError when a value or weight is negative or not finite, or all weights are 0.
     """
     place = np.asarray(values, dtype=np.float64)
     share = np.asarray(weights, dtype=np.float64)
@@ -457,12 +392,8 @@ def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: in
 
     The quantile function is linear between the given points. Below the lowest it goes on with the
     first slope, not below 0; above the highest the tail is exponential, v(p) = v_n +
-    s·ln((1−p_n)/(1−p)), with the scale s of the last two points.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points, percentiles outside (0, 100), or values that fall.
+    s·ln((1−p_n)/(1−p)), with the scale s of the last two points. InputError for fewer than two
+    points, percentiles outside (0, 100), or values that fall.
     """
     percents = sorted(percentiles)
     levels, every, scales = _quantile_functions(percents, [[percentiles[p] for p in percents]])
@@ -520,33 +451,12 @@ def _quantile_functions(
 
 
 def means_of_percentiles(percents: Sequence[float], values: npt.ArrayLike) -> FloatArray:
-    """Return the mean of each of many pairs, ms, all given by the same percentiles.
+    """Return the mean of each of many pairs, ms, all given by the same percentiles, which rise.
 
-    The integral of the quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail.
+    The integral of the quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail. `values`,
+    in ms, have the shape (pairs, percents); InputError as of :func:`of_percentiles`, naming the
+    first pair that is wrong.
 
-    Parameters
-    ----------
-    percents
-        Two or more, rising, in (0, 100).
-    values
-        ms, shape (pairs, percents), none of a pair below the one before it.
-
-    Returns
-    -------
-    ndarray
-        Shape (pairs,).
-
-    Raises
-    ------
-    InputError
-        As :func:`of_percentiles`, naming the values of the first pair that is wrong.
-
-    Notes
-    -----
-    O(pairs · percents).
-
-    Examples
-    --------
     >>> means_of_percentiles([25, 75], [[10.0, 30.0], [10.0, 10.0]]).round(1)  # s = 20 / ln 3
     array([23.3, 10. ])
     """
@@ -560,12 +470,8 @@ def of_family(
 ) -> FloatArray:
     """Log-normal or gamma distribution with a given mean in ms and coefficient of variation.
 
-    Raises
-    ------
-    InputError
-        For an unknown family or a negative variation.
-    MissingDependencyError
-        For "gamma" without SciPy (extra ``tail``).
+    InputError for an unknown family or a negative variation; MissingDependencyError for "gamma"
+    without SciPy.
     """
     one = of_families(np.array([mean]), variation, family, width=width, bins=bins)
     return one.filled(np.array(0))
@@ -574,19 +480,7 @@ def of_family(
 def of_families(
     means: FloatArray, variation: float, family: Family, *, width: float, bins: int
 ) -> Segments:
-    """Distributions of one family and coefficient of variation with many means in ms.
-
-    Parameters
-    ----------
-    means
-        Shape (n,).
-    variation, family, width, bins
-        As of :func:`of_family`, with its errors.
-
-    Notes
-    -----
-    O(bins with mass).
-    """
+    """Distributions as of :func:`of_family`, and its errors, of many means. O(bins with mass)."""
     if family not in ("lognormal", "gamma"):
         raise InputError(
             "unknown family", field="family", value=family, expected="'lognormal' or 'gamma'"

@@ -377,14 +377,8 @@ class Percentile:
 def percentile_of_spread(instance: Instance, percent: float, spread: float) -> Percentile:
     """Return the percentile of all operations, RTTs lognormal with a relative spread.
 
-    Parameters
-    ----------
-    instance
-        Whose RTTs are the means; they may vary by interval.
-    percent
-        p in (0, 100].
-    spread
-        Standard deviation of every RTT, relative to its mean.
+    The RTTs of the instance are the means; they may vary by interval. `spread` is the standard
+    deviation over the mean.
     """
     if not instance.varying_rtt:
         return Percentile(percent, spread_distributions(instance, spread))
@@ -457,19 +451,9 @@ class LateOperations:
         return self._answered[leader]
 
     def summands(self, leaders: IntArray, deadline: int) -> FloatArray:
-        """s_ℓ(c, r) for some leaders.
+        """s_ℓ(c, r) for some leaders at a deadline, in bins; what takes longer is late.
 
-        Parameters
-        ----------
-        leaders
-            Site indices, shape (B,).
-        deadline
-            t, in bins: an operation that takes longer is late.
-
-        Returns
-        -------
-        ndarray
-            Shape (B, sites + 1, clients); the last site stands for "none".
+        Shape (leaders, sites + 1, clients); the last site stands for "none".
         """
         sites, clients = len(self.problem.instance.sites), len(self.problem.instance.clients)
         late = np.zeros((len(leaders), sites + 1, clients))
@@ -550,19 +534,10 @@ class LateOperations:
         return shares
 
     def led_late(self, leader: int, voters: tuple[int, ...], deadline: int, quorum: int) -> float:
-        """d_ℓ(V): share of all operations that ask the leader and are late.
+        """d_ℓ(V): share of all operations that ask the leader and are later than t, in bins.
 
-        Parameters
-        ----------
-        leader
-            Site index.
-        voters
-            Site indices, the leader among them. More sites than there may be voters give a lower
-            bound for every V among them: the m-th answer of more comes no later.
-        deadline
-            t, in bins.
-        quorum
-            m.
+        The leader is among the voters. More sites than there may be voters give a lower bound for
+        every V among them: the m-th answer of more comes no later.
         """
         late = 0.0
         for votes, asked in self.asked.items():

@@ -354,13 +354,8 @@ _FORMS = "'family', 'percentiles' or 'histograms'"
 def distributions_document(distributions: Distributions, instance: Instance) -> dict[str, object]:
     """Return distributions, JSON-ready; numbers read back to the last bit.
 
-    Parameters
-    ----------
-    distributions
-        Any.
-    instance
-        The one they will be read back with. A family is written as such only if its RTTs are those
-        that the distributions were made from.
+    A family is written as such only if the RTTs of the instance, with which they will be read back,
+    are those that the distributions were made from.
     """
     grid: dict[str, object] = {"width": distributions.width, "bins": distributions.bins}
     recipe = distributions.recipe
@@ -395,10 +390,7 @@ def _sparse(table: PairBins) -> list[list[list[object]]]:
 def distributions_from(document: Document, instance: Instance) -> Distributions:
     """Read the document of :func:`distributions_document`.
 
-    Raises
-    ------
-    InputError
-        For an unknown form, and numbers that are no distributions of this instance.
+    InputError for an unknown form, and numbers that are no distributions of this instance.
     """
     form = document.text("form")
     width, bins = document.number("width"), document.whole("bins")
@@ -520,19 +512,10 @@ def reach_of_percentiles(percents: tuple[float, ...], values: tuple[float, ...])
 def bins_for(
     instance: Instance, reaches: Sequence[float] | FloatArray, width: float, *, endless: bool = True
 ) -> int:
-    """Bins of `width` ms for an instance.
+    """Bins of `width` ms for an instance: for its operations' round trips, and all of its RTTs.
 
-    Parameters
-    ----------
-    instance
-        Whose operations say how many round trips there are, and whose RTTs must all fit.
-    reaches
-        RTT in ms that each pair hardly ever exceeds.
-    width
-        Bin width in ms.
-    endless
-        Whether RTTs go on beyond the reach. If not, the farthest reach is far enough: without
-        overflow sums are known beyond the horizon too.
+    `reaches` are the RTTs in ms that pairs hardly ever exceed. Where RTTs are not `endless`, the
+    farthest of them is far enough: without overflow sums are known beyond the horizon too.
     """
     hops = max(
         sum(map(math.ceil, operation.coefficients))
@@ -546,13 +529,7 @@ def bins_for(
 
 
 def bins_within(instance: Instance, horizon: float, width: float) -> int:
-    """Bins of `width` ms up to `horizon` ms.
-
-    Raises
-    ------
-    InputError
-        For a width or horizon that is no positive number, or more bins than `MOST`.
-    """
+    """Bins of `width` ms up to `horizon` ms; InputError for no such number, or more than MOST."""
     width = number(width, "bin width", above=True)
     horizon = number(horizon, "horizon")
     bins = math.floor(horizon / width + 0.5) + 1
@@ -581,23 +558,11 @@ def spread_distributions(
     width: float = 1.0,
     horizon: float | None = None,
 ) -> Distributions:
-    """Return distributions of one family around the RTTs of an instance.
+    """Return distributions of one family around the RTTs, one matrix, of an instance.
 
-    Parameters
-    ----------
-    instance
-        One whose RTTs do not vary by interval.
-    spread
-        Standard deviation of every RTT, relative to its mean.
-    whole
-        Instance whose RTTs lie within the grid, where they vary and `instance` is one interval of
-        it; None: `instance`.
-    family
-        "lognormal" or "gamma".
-    width
-        Of a bin, ms.
-    horizon
-        RTTs beyond it are only known to be longer, ms; None: beyond all but a negligible share.
+    `spread` is their standard deviation over their mean. Where RTTs vary, `instance` is one
+    interval of `whole`, whose RTTs all lie within the grid. RTTs beyond the horizon, in ms, are
+    only known to be longer; None: it is beyond all but a negligible share.
     """
     whole = instance if whole is None else whole
     if horizon is not None:

@@ -39,20 +39,11 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The result of one round of row generation.
+    """The result of one round of row generation: u of the active clients, and y, by site.
 
-    Attributes
-    ----------
-    multipliers
-        u of the active clients, shape (clients,).
-    share
-        y, shape (sites,).
-    replicas
-        The sites of largest y, ascending.
-    value
-        Optimum of the rows so far, in ms times operations, as HiGHS has it: for people.
-    final
-        Whether no row is violated any more.
+    `replicas` are the sites of largest y, ascending; `value` is the optimum of the rows so far, ms
+    times operations, as HiGHS has it: for people. The last round, where no row is violated any
+    more, is `final`.
     """
 
     multipliers: FloatArray
@@ -64,17 +55,8 @@ class Round:
 
 @dataclass(eq=False)
 class PMedianRelaxation:
-    """The relaxation of a core whose leader does not matter.
+    """The relaxation of a core whose leader does not matter, with replicas at the sites of `keep`.
 
-    Parameters
-    ----------
-    core
-        The problem.
-    keep
-        Sites that may hold a replica in the relaxation, shape (sites,); at least one.
-
-    Notes
-    -----
     Costs are divided by the largest, so that the tolerances of HiGHS fit. Memory: three matrices of
     clients × kept sites. A round costs one linear program and O(clients · kept sites).
     """

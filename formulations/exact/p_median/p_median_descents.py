@@ -26,20 +26,7 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 
 def reduced_costs(core: ReducedProblem, u: FloatArray) -> FloatArray:
-    """Return the saving of a replica at each site at multipliers `u`, plus its price.
-
-    Parameters
-    ----------
-    core
-        A problem without a leader that matters.
-    u
-        Multipliers of the active clients, ms times operations, shape (clients,).
-
-    Returns
-    -------
-    FloatArray
-        ρ, ms times operations, shape (sites,). O(clients · sites).
-    """
+    """Return ρ of each site at multipliers `u`, ms times operations. O(clients · sites)."""
     cost = core.near[core.active][:, np.newaxis] * core.client_rtt[core.active]
     cost -= u[:, np.newaxis]
     reduced = np.minimum(cost, 0.0, out=cost).sum(axis=0)
@@ -84,16 +71,8 @@ def improve_by_descents(
 ) -> bool:
     """Propose sets found by descents to a kernel with an incumbent; return whether one is better.
 
-    Parameters
-    ----------
-    core
-        A problem without a leader that matters.
-    kernel
-        Knows the start, and takes what is better by the shared evaluator.
-    u
-        Multipliers by which sites are promising, shape (clients,).
-    deadline
-        A time.perf_counter() after which no pass begins.
+    Sites are promising at multipliers `u`, shape (clients,). No pass begins after `deadline`, a
+    time.perf_counter().
     """
     found = kernel.incumbent()
     if found is None or not found.replicas:
@@ -113,22 +92,9 @@ def descents(
 ) -> Iterator[tuple[int, ...]]:
     """Yield local optima among `sites`: from `start`, then from sets of its size drawn at random.
 
-    Parameters
-    ----------
-    core
-        A problem without a leader that matters.
-    sites
-        Where replicas may be, ascending.
-    start
-        Replicas that obey the rules; those outside `sites` are replaced.
-    passes
-        Evaluations of a neighbourhood in all; the same passes are made on every run.
-    deadline
-        A time.perf_counter() after which no pass begins.
-
-    Notes
-    -----
-    A pass is O(clients · sites given); memory: some six matrices of that size.
+    Replicas of `start`, which obeys the rules, outside `sites` are replaced. At most `passes`
+    neighbourhoods are evaluated, the same on every run, and none after `deadline`, a
+    time.perf_counter(). A pass is O(clients · sites given); memory: some six matrices of that size.
     """
     near = core.near[core.active]
     cost = near[:, np.newaxis] * core.client_rtt[np.ix_(core.active, sites)]

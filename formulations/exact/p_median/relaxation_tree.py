@@ -63,12 +63,8 @@ class _Bound:
 class LinearKernel:
     """The tree of one problem; its calls are those of :class:`formulations.exact.kernel.Kernel`.
 
-    Parameters
-    ----------
-    core
-        A problem of which :meth:`PMedianRelaxation.applies_to` is true.
-    keep
-        Sites that the relaxation may use, shape (sites,); at least one.
+    :meth:`PMedianRelaxation.applies_to` is true of it; `keep` are the sites that the relaxation may
+    use.
     """
 
     def __init__(self, core: ReducedProblem, keep: BoolArray) -> None:

@@ -52,22 +52,10 @@ def _unruled(sites: int) -> SiteFamily:
 class SiteChoice:
     """Sets of sites that the rules allow under one leader, and the least Σ ρ + D·q over them.
 
-    Parameters
-    ----------
-    rules
-        Of the problem.
-    leader
-        ℓ; None when the leader does not matter.
-    waits
-        d(ℓ, ·), shape (sites,); None when the quorum costs nothing.
-    cases
-        Of the leader, where it waits for more than a quorum: they take the place of the radii.
-
-    Attributes
-    ----------
-    radii
-        Distinct waits in ascending order; one radius, 0, when the quorum costs nothing. With cases
-        those of each, shape (cases, waits).
+    `leader` is None when none matters; `waits` d(ℓ, ·), shape (sites,), is None when the quorum
+    costs nothing. `cases` of a leader that waits for more than a quorum take the place of the
+    radii: of the distinct waits in ascending order, or of one radius, 0, when the quorum costs
+    nothing. With cases `radii` has those of each, shape (cases, waits).
     """
 
     def __init__(
@@ -128,20 +116,10 @@ class SiteChoice:
         left_out: int | None = None,
         radii: Iterable[int] | None = None,
     ) -> list[int]:
-        """Numbers of the radii whose value is below `wanted`; none: Z(ρ) >= `wanted`.
+        """Numbers of the radii, of all or some, with a value below `wanted`; none: Z(ρ) reaches it.
 
-        Parameters
-        ----------
-        wanted
-            The value to reach, a whole number or infinite.
-        sites
-            I and the free sites with their ρ.
-        costs
-            D·r of each radius, in ascending order.
-        put_in, left_out
-            A free site that is added to I, or is not free; its ρ does not count.
-        radii
-            Radii to try; None: all.
+        `costs` are D·r of each radius, in ascending order. One free site is added to I, `put_in`,
+        or is not free, `left_out`; its ρ does not count. `wanted` is a whole number or infinite.
         """
         inside, skip = sites.inside, left_out
         if put_in is not None:
@@ -182,19 +160,11 @@ class SiteChoice:
         added: Iterable[int],
         radii: Sequence[int],
     ) -> list[int]:
-        """Sites for which one of the radii is below `wanted` less ρ of the site, put in.
+        """Free sites for which one of the radii is below `wanted` less ρ of the site, put in.
 
-        That of :meth:`open_radii` for each site. Without rules no value depends on which site is
-        put in where it comes after all that are taken: these have one floor, or two, by votes.
-
-        Parameters
-        ----------
-        wanted, sites, costs
-            As for :meth:`open_radii`.
-        added
-            Free sites.
-        radii
-            Radii that are below `wanted` without any of these sites.
+        That of :meth:`open_radii` for each site; `radii` are below `wanted` without any of them.
+        Without rules no value depends on which site is put in where it comes after all that are
+        taken: these have one floor, or two, by votes.
         """
         if not radii:
             return []
@@ -417,15 +387,7 @@ class SiteChoice:
         return range(least, min(most, free) + 1)
 
     def radius_cost(self, replicas: Collection[int], costs: Sequence[int]) -> int | None:
-        """Cost of the radius, or case, that a set of replicas waits for; None: it is not allowed.
-
-        Parameters
-        ----------
-        replicas
-            Site indices.
-        costs
-            Of each radius, or case.
-        """
+        """Cost of the radius, or case, that a set of replicas waits for; None: not allowed."""
         radius = self._radius_of(replicas)
         if radius is None:
             return None
@@ -460,14 +422,8 @@ class SiteChoice:
     ) -> float:
         """Return the least Σ_k of the m-th smallest cost over the sets of voters; ∞: there is none.
 
-        Parameters
-        ----------
-        replicas
-            All sites that may vote, the leader and pins among them.
-        waits
-            Cost of waiting for each site, a row for each scenario.
-        take
-            Counts steps: O(sets of voters · scenarios · voters).
+        The leader and pins are among the replicas. `waits` has a row for each scenario; `take`
+        counts the O(sets of voters · scenarios · voters) steps.
         """
         able = sorted(s for s in replicas if self._may_vote[s] and s not in self._pinned)
         spare, place = self.rules.voters - len(self._pinned), self.rules.quorum - 1
@@ -504,12 +460,7 @@ _MOST_NODES = 5_000
 class IntervalChoice:
     """Whether Σ ρ + W can be below a number, under one leader.
 
-    Parameters
-    ----------
-    rules
-        Of the problem.
-    waits
-        D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+    `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
     """
 
     def __init__(self, rules: Rules, waits: npt.NDArray[Any]) -> None:
@@ -525,16 +476,7 @@ class IntervalChoice:
     ) -> bool:
         """Return whether a set may be below `wanted`; True too where the search becomes too long.
 
-        Parameters
-        ----------
-        wanted
-            Whole number.
-        sites
-            I and the free sites with their ρ.
-        sizes
-            Numbers of sites to add; a range with steps of one.
-        take
-            Counts steps.
+        `sizes` are the numbers of sites to add to I, in steps of one; `take` counts steps.
         """
         if not sizes:
             return False

@@ -11,14 +11,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """Sites of a state within a radius, or all of them.
+    """Sites of a state within a radius, or all: how many of I must vote, and others may.
 
-    Attributes
-    ----------
-    pinned, others
-        Number of those in I that must vote, and of the others that may.
-    places
-        First places in the order of ρ of free sites that may vote, one more than are wanted.
+    `places` are the first ones, in the order of ρ, of free sites that may vote, one more than
+    wanted.
     """
 
     pinned: int
@@ -27,25 +23,10 @@ class _Near:
 
 
 class SortedSites:
-    """The free sites of a state in ascending order of ρ.
+    """The free sites of a state in ascending order of ρ, ties as they are given; `inside` is I.
 
-    Parameters
-    ----------
-    inside
-        I, the sites that hold a replica.
-    free
-        Sites that are neither in I nor in O.
-    rho
-        ρ of every site; only those of free sites are read.
-
-    Attributes
-    ----------
-    order
-        Free sites by ascending ρ, ties as in `free`.
-    place
-        Place of each site in the order, -1 where it is not free.
-    negative
-        Number of free sites with ρ < 0.
+    `rho` is read of free sites alone; `negative` of them have ρ < 0. `place` of a site in the order
+    is −1 where it is not free.
     """
 
     def __init__(self, inside: Iterable[int], free: Sequence[int], rho: Sequence[int]) -> None:

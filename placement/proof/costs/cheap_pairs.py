@@ -40,14 +40,8 @@ _NARROW = 3
 class SortedBetas:
     """Closest-assignment multipliers β > 0 on a grid, by client and then by the client's order.
 
-    Attributes
-    ----------
-    keys
-        client · (n + 1) + place of the site in the client's order, ascending, shape (entries,).
-    clients, sites, places, values
-        Of each entry.
-    starts
-        First entry of each client, and the number of entries, shape (clients + 1,).
+    Ascending `keys` are client · (n + 1) + place of the site in the client's order. Client c has
+    the entries start[c] to start[c + 1].
     """
 
     keys: IntArray
@@ -69,10 +63,7 @@ class SortedBetas:
         return cls(keys, clients[order], sites[order], places[order], values[order], starts)
 
     def counted(self, is_free: BoolArray, first: IntArray) -> Whole:
-        """Return β of the entries that count in a state, 0 for the others.
-
-        `is_free` says which sites are free; `first` is the place of each client's first site of I.
-        """
+        """Return β of the entries that count in a state, 0 for the others; `first` as of `sums`."""
         return self.values * (is_free.take(self.sites) & (self.places < first.take(self.clients)))
 
 
@@ -95,19 +86,9 @@ class CompiledPairs:
     """List of pairs of a client and a site below a limit of the client, which serves some states.
 
     It is in memory of the compiled loops (``csrc/pair_sums.c``), which are the checker's own; no
-    search uses them.
-
-    Parameters
-    ----------
-    pairs
-        The list.
-    limits
-        No pair of a client that costs less than this is left out, shape (clients,).
-    inside, free
-        A state whose pairs these are, with those of every state that goes on from it: I, and which
-        sites are free.
-    placed
-        β whose entries before each pair are known to the list.
+    search uses them. No pair that costs less than the limit of its client, shape (clients,), is
+    left out in the state of `inside` and `free`, nor in those that go on from it. Entries of the β
+    `placed` before each pair are known to the list.
     """
 
     def __init__(
@@ -136,24 +117,11 @@ class CompiledPairs:
         beta: SortedBetas | None,
         betas: Whole,
     ) -> tuple[Whole, CompiledPairs | None]:
-        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every free site, and a shorter list.
+        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every free site, and a shorter list, or None.
 
-        Parameters
-        ----------
-        u
-            u_c, shape (clients,).
-        first
-            Place of each client's first site of I, shape (clients,).
-        inside, is_free
-            I, and which sites are free.
-        beta, betas
-            β (None: all are 0), and what of them counts in the state.
-
-        Returns
-        -------
-        tuple
-            The sums, shape (sites,), and the pairs that count in this state and those after it;
-            None where they are not much fewer.
+        `first` is the place of each client's first site of I, and `betas` is what counts of `beta`
+        in the state; None: all β are 0. The shorter list has the pairs that count in this state and
+        those after it, where they are much fewer.
         """
         from placement.proof import _pair_sums
 

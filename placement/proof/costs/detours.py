@@ -40,14 +40,9 @@ from placement.support.checks import IntArray
 
 
 class Detours:
-    """Detours for one table of costs.
+    """Detours for one table of costs in whole numbers, int64 or Python's.
 
-    Parameters
-    ----------
-    rank
-        Place of each site in the order of each client, shape (clients, sites).
-    costs
-        In whole numbers, int64 or Python's, shape (clients, sites).
+    Costs, and the place of each site in the order of each client, have the shape (clients, sites).
     """
 
     def __init__(self, rank: IntArray, costs: npt.NDArray[Any]) -> None:
@@ -66,15 +61,8 @@ class Detours:
     def of(self, first: IntArray, alone: npt.NDArray[Any], free: Sequence[int]) -> list[int]:
         """Return Σ r by site, shape (sites,). O(clients · sites).
 
-        Parameters
-        ----------
-        first
-            Rank of the first site of I that is left, shape (clients,); no less than the number of
-            sites where there is none.
-        alone
-            Cost there, shape (clients,).
-        free
-            Free sites.
+        Of each client: rank of the first site of I, no less than the number of sites where there is
+        none, and its cost `alone` there.
         """
         first, alone = first[self._clients], alone[self._clients]
         is_free = np.zeros(self._sites, dtype=np.bool_)

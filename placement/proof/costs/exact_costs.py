@@ -19,24 +19,7 @@ from placement.support.checks import FloatArray
 
 
 class ExactCosts:
-    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, in exact integers.
-
-    Parameters
-    ----------
-    claim
-        The problem and what is claimed of it.
-    leaders, radii
-        As for :class:`~placement.proof.costs.rounded_costs.RoundedCosts`.
-
-    Attributes
-    ----------
-    needed
-        The value that proves the claim.
-    radius_costs
-        D·r of each radius.
-    waits
-        D_k·d_k(ℓ, ·) where RTTs vary by interval, shape (scenarios, sites); else None.
-    """
+    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, in exact integers."""
 
     def __init__(
         self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray

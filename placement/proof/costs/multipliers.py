@@ -40,16 +40,7 @@ from placement.support.checks import FloatArray, IntArray
 class Betas:
     """β_cj >= 0 by client and site; those not listed are 0.
 
-    Attributes
-    ----------
-    clients
-        The clients with an entry, ascending, shape (k,).
-    rows
-        Which of them each entry belongs to, shape (entries,).
-    sites
-        Site of each entry, shape (entries,).
-    values
-        β of each entry, shape (entries,).
+    `clients` with an entry are ascending; `rows` says which of them each entry belongs to.
     """
 
     def __init__(self, entries: Iterable[tuple[int, int, float]] = ()) -> None:
@@ -74,12 +65,8 @@ class Betas:
     def read(cls, entries: Sequence[Sequence[Any]], sites: int, clients: int) -> Betas:
         """Read the entries (site, client, value) of an event.
 
-        Raises
-        ------
-        ValueError
-            With the flaw: a value that is negative or not finite, or no such site or client.
-        TypeError
-            When a site or a client is no whole number, or a value no number.
+        ValueError for a value that is negative or not finite, or no such site or client; TypeError
+        for no number.
         """
         of_sites, of_clients, values = _columns(entries)
         if not (np.isfinite(values).all() and (values >= 0).all()):
@@ -111,24 +98,9 @@ def _columns(
 
 
 class CostTransfers:
-    """Transfers from givers to takers.
+    """Transfers from givers to takers, read from (giver, last of its sites, taker, amount).
 
-    Parameters
-    ----------
-    entries
-        (giver, last of its sites, taker, amount).
-    sites, clients
-        How many there are.
-
-    Raises
-    ------
-    ValueError
-        With the flaw: an amount that is negative or not finite, or no such site or client.
-
-    Attributes
-    ----------
-    givers, sites, takers, amounts
-        Of each transfer, shape (transfers,).
+    ValueError for an amount that is negative or not finite, or no such site or client.
     """
 
     def __init__(self, entries: Sequence[Sequence[Any]], sites: int, clients: int) -> None:
@@ -164,17 +136,7 @@ class CostTransfers:
 
 @dataclass(frozen=True, eq=False)
 class SharedMultipliers:
-    """Multipliers of a leader, and the site that serves each client under it.
-
-    Attributes
-    ----------
-    leader
-        k.
-    u
-        Multipliers, ms times operations, shape (active clients,).
-    serving
-        Sites, shape (active clients,).
-    """
+    """Multipliers of a leader k, ms times operations, and the site that serves each client."""
 
     leader: int
     u: FloatArray
@@ -182,13 +144,7 @@ class SharedMultipliers:
 
     @classmethod
     def read(cls, entry: Sequence[Any], sites: int, clients: int) -> SharedMultipliers:
-        """Read an entry of a certificate.
-
-        Raises
-        ------
-        ValueError
-            For another number of clients, a site that does not exist, or no finite number.
-        """
+        """Read an entry of a certificate; ValueError where sizes, sites or numbers do not fit."""
         leader, given, serving = entry
         u, of = np.array(array("d", given)), np.array([index(s) for s in serving], dtype=np.intp)
         if len(u) != clients or len(of) != clients or not np.isfinite(u).all():
@@ -200,16 +156,6 @@ class SharedMultipliers:
     def under(
         self, leader: int, relay: FloatArray, fixed: FloatArray, site_rtt: FloatArray
     ) -> FloatArray:
-        """Return the multipliers of another leader.
-
-        Parameters
-        ----------
-        leader
-            ℓ.
-        relay, fixed
-            B_c and A_c·d(c, ℓ), shape (active clients,).
-        site_rtt
-            RTTs between sites, ms, shape (sites, sites).
-        """
+        """Return the multipliers of a leader ℓ; `relay` and `fixed` are B_c and A_c·d(c, ℓ)."""
         moved = site_rtt[self.serving, leader] - site_rtt[self.serving, self.leader]
         return np.asarray(np.maximum(np.minimum(self.u + relay * moved, fixed), 0.0))

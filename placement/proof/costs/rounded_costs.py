@@ -63,21 +63,10 @@ class _Made:
 class TableCosts:
     """A table of costs of pairs of a client and a site in int64, and bounds with them.
 
-    Parameters
-    ----------
-    rank
-        Place of each site in the order of each client, shape (clients, sites).
-    grid
-        Of the costs, and of multipliers.
-    table
-        Costs, shape (clients, sites); None: a kind of costs works them out.
-
-    Attributes
-    ----------
-    constant
-        What a bound and a set of replicas cost beside the clients.
-    price
-        What a replica costs at each site.
+    `rank` is the place of each site in the order of each client; costs have its shape (clients,
+    sites), on the grid of the multipliers. Without a table a kind of costs works them out.
+    `constant` is what a bound and a set of replicas cost beside the clients, and `price` what a
+    replica costs at each site.
     """
 
     def __init__(self, rank: IntArray, grid: Scale, table: Whole | None) -> None:
@@ -135,14 +124,8 @@ class TableCosts:
     ) -> tuple[int, list[int]]:
         """Constant part of L, and ρ of every site; only ρ of free sites have a meaning.
 
-        Parameters
-        ----------
-        inside, free
-            I, and the sites that are neither in I nor in O.
-        u, beta
-            Multipliers that :meth:`fits`.
-        less
-            A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
+        Multipliers :meth:`fits`. Before f(c), u_c is lowered by β_c of the site `less`, to 0 at the
+        least.
         """
         clients, sites = self.rank.shape
         held = sorted(inside)
@@ -298,26 +281,12 @@ class TableCosts:
 class RoundedCosts(TableCosts):
     """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, on a grid in int64.
 
-    Parameters
-    ----------
-    claim
-        The problem and what is claimed of it; `claim.rounded` is not None.
-    leaders
-        ℓ, or a group: then every relayed operation goes to the member that is closest to its
-        replica, and direct demand and quorum are left out. None when the leader does not matter.
-    radii
-        Waits for the quorum, shape (radii,), or of each case, shape (cases, waits).
-
-    Attributes
-    ----------
-    needed
-        The value that proves the claim, rounded up to the grid.
-    constant
-        K.
-    radius_costs
-        D·r of each radius, rounded down; two radii may have the same.
-    waits
-        D_k·d_k(ℓ, ·) rounded down where RTTs vary by interval, shape (scenarios, sites); else None.
+    `leaders` is ℓ, None when it does not matter, or a group: then every relayed operation goes to
+    the member that is closest to its replica, and direct demand and quorum are left out. `radii`
+    are waits for the quorum, shape (radii,), or of each case, shape (cases, waits). The value
+    `needed`, rounded up to the grid, proves the claim. `radius_costs` are D·r, rounded down; two
+    radii may have the same. `waits` are D_k·d_k(ℓ, ·) rounded down, shape (scenarios, sites), where
+    RTTs vary by interval; else None.
     """
 
     def __init__(

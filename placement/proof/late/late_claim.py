@@ -58,37 +58,22 @@ _ROUNDED_PER_BIN, _ROUNDED_PER_CLIENT = 4e-15, 4e-15  # what the tables may be t
 
 
 def rounding_of_shares(last: int, clients: int) -> float:
-    """Share of late operations by which these tables and their budget may be off.
-
-    Parameters
-    ----------
-    last, clients
-        Bins of the longest sum, and clients.
-    """
+    """Share of late operations by which these tables and their budget may be off."""
     return 2 * float(_TOLERANCE) + float(_PER_BIN) * (last + 1) + rounding_of_tables(last, clients)
 
 
 def rounding_of_tables(last: int, clients: int) -> float:
-    """Share of late operations by which the tables alone may be off; parameters as above."""
+    """Share of late operations by which the tables may be off; `last`: of the longest sum."""
     return _ROUNDED_PER_BIN * (last + 1) + _ROUNDED_PER_CLIENT * clients
 
 
 def last_deadline(ways: Iterable[Flow], distributions: Sequence[Distributions]) -> int:
-    """Return the latest deadline that says anything, in bins.
+    """Return the latest deadline that says anything, in bins, for ways of all scenarios.
 
-    Parameters
-    ----------
-    ways
-        Ways that operations go, of all scenarios.
-    distributions
-        Of each scenario, on one grid.
-
-    Notes
-    -----
     No latency is above the horizon of every trip: hops · (bins − 1). Where every trip between a
     client and a site has mass beyond the horizon, so has every latency, and the evaluator calls
-    percentiles beyond the horizon infinite. Where only some trips have, a plan without these
-    trips may keep a later deadline.
+    percentiles beyond the horizon infinite. Where only some trips have, a plan without these trips
+    may keep a later deadline.
     """
     found, bins = list(ways), distributions[0].bins
     last = max((flow.hops for flow in found), default=0) * (bins - 1)
@@ -103,28 +88,11 @@ def whole_share(threshold: float) -> int:
 
 
 class LateClaim:
-    """Data of the shares of late operations.
+    """Data of the shares of late operations: the demand, `goal` with the distributions, rules.
 
-    Parameters
-    ----------
-    problem
-        With the demand that counts.
-    goal
-        With the distributions.
-    rules
-        With the most replicas.
-
-    Raises
-    ------
-    ValueError
-        Where some operation asks a replica nearby and the leader besides.
-
-    Attributes
-    ----------
-    distributions, flows
-        Of each scenario of the demand: RTTs, and ways that operations go with their shares.
-    issued
-        Clients of each scenario that ask a replica nearby.
+    `distributions` and `flows` (ways that operations go, with their shares) are of each scenario of
+    the demand; so is `issued`, the clients that ask a replica nearby. ValueError where an operation
+    asks a replica nearby and the leader besides.
     """
 
     def __init__(self, problem: Problem, goal: Percentile, rules: Rules) -> None:
@@ -147,25 +115,10 @@ class LateClaim:
 
 
 class LateTables:
-    """Shares of late operations under one leader at one deadline.
+    """Shares of late operations under one leader at one deadline, in bins, >= 0.
 
-    Parameters
-    ----------
-    question
-        The claim.
-    leader
-        ℓ.
-    deadline
-        t, in bins, >= 0.
-    work
-        Steps that may still be taken: those of each share d are counted when it is worked out.
-
-    Attributes
-    ----------
-    shares
-        s, of the clients that ask a replica nearby, shape (clients, sites).
-    costs
-        Bounds with them.
+    `shares` are s of the clients that ask a replica nearby, shape (clients, sites), and `costs` are
+    bounds with them. Steps of each share d are counted when it is worked out.
     """
 
     bits = SHARE_BITS
@@ -222,14 +175,8 @@ class LateTables:
     ) -> int | None:
         """Return d from below for the voters that a state leaves; None: there are too few.
 
-        Parameters
-        ----------
-        state
-            I, O and free sites.
-        lost
-            Sites that do not vote.
-        most, fewest
-            Voters beside the leader, at most and at least; None: v − 1.
+        `lost` sites do not vote. Beside the leader vote `most` sites at most and `fewest` at least;
+        None: v − 1.
         """
         total = 0
         for votes in self._votes:
@@ -242,16 +189,8 @@ class LateTables:
     def none_below(self, state: State, cutoff: int, near: Collection[int] | None, far: int) -> bool:
         """Return whether every set of voters that a state leaves has a d of at least `cutoff`.
 
-        Never so where RTTs vary by interval: this proof is about one interval.
-
-        Parameters
-        ----------
-        state
-            I, O and F.
-        cutoff
-            A share on the grid.
-        near, far
-            Given: all voters but at most `far` and the leader are of these sites, the closest ones.
+        Never so where RTTs vary by interval: this proof is about one interval. With `near` all
+        voters but at most `far` and the leader are of these sites, the closest ones.
         """
         return len(self._votes) == 1 and self._votes[0].none_below(state, cutoff, near, far)
 
@@ -263,16 +202,7 @@ class LateTables:
 class LossTables:
     """Shares of late operations under everyone who may lead after a loss.
 
-    Parameters
-    ----------
-    question
-        What shares are worked out from.
-    deadline
-        In bins.
-    threshold
-        Share that is too much, on the grid.
-    work
-        Steps that may still be taken.
+    At `deadline`, in bins, a share of `threshold`, on the grid, is too much.
     """
 
     def __init__(self, question: LateClaim, deadline: int, threshold: int, work: Work) -> None:
@@ -322,18 +252,9 @@ class LossTables:
     def led(
         self, leader: int, leaders: Sequence[int], lost: frozenset[int], state: State
     ) -> int | None:
-        """Least d after a loss under `leader`; None: no site can lead in time, or no quorum.
+        """Least d after the loss of F; None: no site can lead in time, or no quorum.
 
-        Parameters
-        ----------
-        leader
-            ℓ.
-        leaders
-            Who may lead then.
-        lost
-            F.
-        state
-            I, O and free sites.
+        `leader` led before, and one of `leaders` may lead then.
         """
         rules = self.question.rules
         most = rules.voters - 1 - (leader in lost)

@@ -65,14 +65,9 @@ _STEPS_OF_A_SHARE = 1000  # beside those of its cells: some twenty calls
 
 @dataclass(frozen=True)
 class _Asked:
-    """Operations that ask the leader and wait for `votes` quorums.
+    """Operations that ask the leader and wait for `votes` quorums: their share of all.
 
-    Attributes
-    ----------
-    share
-        Of all operations.
-    arrived
-        Σ n_c · P(γ H_cℓ = u), from u = t down to 0.
+    `arrived` is Σ n_c · P(γ H_cℓ = u), from u = t down to 0.
     """
 
     votes: int
@@ -81,22 +76,10 @@ class _Asked:
 
 
 class LateVotes:
-    """Shares d of one leader at one deadline, of the operations of one scenario.
+    """Shares d of one leader at one deadline, in bins, of the operations of one scenario.
 
-    Parameters
-    ----------
-    rules
-        Of the problem.
-    distributions, flows
-        Of the scenario: RTTs, and ways that operations go with their shares.
-    site_rtt
-        Mean RTTs between sites, shape (sites, sites).
-    leader
-        ℓ.
-    deadline
-        t, in bins, >= 0.
-    work
-        Steps that may still be taken: those of each share are counted when it is worked out.
+    RTTs, ways with their shares, and mean RTTs between sites are those of the scenario. Steps of
+    each share are counted when it is worked out.
     """
 
     def __init__(
