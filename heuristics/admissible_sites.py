@@ -76,23 +76,9 @@ class AdmissibleSites:
         return tuple(found)
 
     def addable(self, members: BoolArray, some: IntArray | None = None) -> BoolArray:
-        """Sites that may join.
+        """Sites that may join sets, boolean, shape (..., sites); O(S·domains) for each set.
 
-        Parameters
-        ----------
-        members
-            Sets, boolean, shape (..., sites).
-        some
-            Indices of the leaders, if each set has its own leader; None: all in order.
-
-        Returns
-        -------
-        ndarray
-            Boolean, of the shape of `members`.
-
-        Notes
-        -----
-        O(S·domains) for each set.
+        `some` are the indices of the leaders, if each set has its own; None: all in order.
         """
         rules = self.rules
         good: BoolArray = rules.may_hold & ~members
@@ -136,15 +122,7 @@ class AdmissibleSites:
     def replaceable(
         self, members: BoolArray, site: int | IntArray, some: IntArray | None = None
     ) -> BoolArray:
-        """Sites that may stand in for a member, itself included if the rules bear it.
-
-        Parameters
-        ----------
-        members, some
-            As for :meth:`addable`.
-        site
-            The member that goes; of each set, when there are many.
-        """
+        """Sites that may stand in for a member of each set, maybe itself; as :meth:`addable`."""
         without = members.copy()
         np.put_along_axis(without, np.asarray(site)[..., np.newaxis], False, axis=-1)
         return self.addable(without, some)

@@ -50,15 +50,7 @@ def well_connected(
 ) -> Plan:
     """Replicas of smallest mean RTT, and the leader among them of least badness.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    method
-        Name of the method.
-    badness
-        Write latency t_ℓ(c) of every client, shape (clients, sites) -> one number per leader,
-        shape (sites,), smaller is better.
+    `badness` maps the write latency t_ℓ(c), shape (clients, sites), to one number per leader.
     """
     client_rtt, site_rtt = mean_rtt(problem)
     rules = problem.rules
@@ -109,13 +101,7 @@ BEST_MEAN = Method(
 
 
 def coefficient_of_variation(latency: FloatArray) -> FloatArray:
-    """Standard deviation over mean along the first axis; 0 where all values are 0.
-
-    Examples
-    --------
-    >>> coefficient_of_variation(np.array([[1.0, 0.0], [3.0, 0.0]])).tolist()
-    [0.5, 0.0]
-    """
+    """Standard deviation over mean along the first axis; 0 where all values are 0."""
     mean = latency.mean(axis=0)
     spread = latency.std(axis=0)
     return np.asarray(np.divide(spread, mean, out=np.zeros_like(mean), where=mean > 0))
@@ -376,14 +362,7 @@ def diversity(instance: Instance) -> FloatArray:
 def spread_out(apart: FloatArray, arriving: FloatArray, first: int) -> tuple[int, ...]:
     """All sites in the order in which the rule adds them, beginning with `first`.
 
-    Parameters
-    ----------
-    apart
-        Diversity, shape (sites, sites).
-    arriving
-        Operations that arrive at each site, shape (sites,): breaks ties.
-    first
-        Site index.
+    `apart` is the diversity, shape (sites, sites). More operations that arrive win ties.
     """
     order = [first]
     total = apart[first].copy()
@@ -446,19 +425,8 @@ def p_median(
 ) -> tuple[int, ...] | None:
     """Replica sites for the p-median of all operations, in site order; None when nothing was found.
 
-    Parameters
-    ----------
-    problem
-        The question; its rules are obeyed, with some leader.
-    size
-        |R|.
-    stop
-        Asked between steps; true ends the substitution with the best set so far.
-
-    Raises
-    ------
-    TimeoutError
-        When `stop` says so before the first sets are complete.
+    The rules are obeyed, with some leader. When `stop` is true the substitution ends with the best
+    set so far; TimeoutError before the first sets are complete.
     """
     exactly = dataclasses.replace(problem.rules, replicas_min=size, replicas_max=size)
     terms = _without_leader(problem)

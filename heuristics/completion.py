@@ -47,12 +47,8 @@ def writing(problem: Problem) -> FloatArray:
 def site_traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     """Operations that arrive at each site when every client turns to the closest: shape (sites,).
 
-    Parameters
-    ----------
-    problem
-        The question; sites that may hold no replica receive nothing.
-    transactions
-        Count only the operations that change state.
+    Sites that may hold no replica receive nothing. With `transactions`, only those that change
+    state.
     """
     demand, rules = problem.demand, problem.rules
     counted = writing(problem) if transactions else np.ones(len(demand.coefficients))
@@ -67,19 +63,8 @@ def site_traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
 def closest_feasible(problem: Problem, proposed: Iterable[int], size: int) -> Configuration | None:
     """Cheapest completion of `proposed` to `size` replicas over all leaders; None: there is none.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    proposed
-        Sites to keep as far as the rules allow; each leader prefers those close to it.
-    size
-        |R|.
-
-    Raises
-    ------
-    LimitError
-        When the search gave up on some leader and no other leader has a plan.
+    The proposed sites are kept as far as the rules allow; each leader prefers those close to it.
+    LimitError when the search gave up on some leader and no other leader has a plan.
     """
     wanted = frozenset(proposed)
     found = []
@@ -106,27 +91,11 @@ def complete_proposal(
 ) -> Plan:
     """Plan of a rule that ranks leaders and then chooses replicas for the one it likes best.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    method
-        Name of the method.
-    leaders
-        |R| -> site indices, the most wanted first. The first that has a configuration leads.
-        Candidates that are left out are tried last, in site order.
-    build
-        (leader, |R|) -> a feasible configuration, or None when there is provably none.
-
-    Returns
-    -------
-    Plan
-        For a range of |R| the best size; infeasible when no leader has a configuration of any size.
-
-    Raises
-    ------
-    LimitError
-        When a search gave up and nothing was found.
+    `leaders` gives for |R| the site indices, the most wanted first. The first that has a
+    configuration leads; candidates that are left out are tried last, in site order. `build` gives
+    for (leader, |R|) a feasible configuration, or None when there is provably none. For a range of
+    |R| the best size; infeasible when no leader has a configuration of any size; LimitError when a
+    search gave up and nothing was found.
     """
     may_lead = problem.rules.may_lead
     found = []

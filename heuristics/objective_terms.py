@@ -67,12 +67,7 @@ class ObjectiveTerms:
 def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTerms:
     """Split the demand of a problem into rows; O(K·C·S log S) for K scenarios.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    everyone
-        Keep the rows whose summand is zero as well, in the order of (scenario, client).
+    With `everyone`, also the rows whose summand is zero, in the order of (scenario, client).
     """
     demand = problem.demand
     size = demand.site_rtt.shape[-1]

@@ -57,31 +57,12 @@ def kmeans(
     room: AdmissibleSites,
     price: FloatArray | None = None,
 ) -> tuple[int, ...]:
-    """Algorithm 3.
+    """Algorithm 3: G in site order, fewer than n sites where `room` leaves none to add.
 
-    Parameters
-    ----------
-    summand
-        s(c, r), shape (clients, sites).
-    rank
-        Place of each site in the client's order by (RTT, site order), shape (clients, sites).
-    order
-        Sites of each client in that order, shape (clients, sites).
-    weights
-        w_c, shape (clients,): the order of the walk.
-    fixed
-        Sites that stay where they are; they are taken to obey the rules together.
-    room
-        Which sites may join; ``room.size`` is n.
-    price
-        What a centroid at each site costs by itself, shape (sites,), for problems with money in the
-        objective; None: nothing.
-
-    Returns
-    -------
-    tuple of int
-        G in site order. Fewer than n sites when the rules, as far as `room` reads them, leave no
-        site to add.
+    s(c, r) has shape (clients, sites), as `rank` (place of each site in the client's order by RTT
+    and site order) and `order` (the sites in it). `weights` w_c give the order of the walk. `fixed`
+    sites stay and obey the rules together. `price` is the cost of a centroid by itself, shape
+    (sites,).
     """
     pinned = np.zeros((1, summand.shape[1]), dtype=bool)
     pinned[0, list(fixed)] = True
@@ -98,23 +79,9 @@ def kmeans_of_each(
     room: AdmissibleSites,
     prices: FloatArray,
 ) -> list[tuple[int, ...]]:
-    """Algorithm 3 for B runs that differ in costs and fixed sites.
+    """Algorithm 3 for B runs that differ in costs (B, clients, sites) and fixed sites (B, sites).
 
-    Parameters
-    ----------
-    summands
-        s(c, r) of each run, shape (B, clients, sites).
-    rank, order, weights, room
-        As for :func:`kmeans`; ``room.leader`` is one for all or one for each run.
-    fixed
-        Sites that stay where they are in each run, boolean, shape (B, sites).
-    prices
-        What a centroid costs by itself in each run, shape (B, sites).
-
-    Returns
-    -------
-    list of tuple of int
-        G of each run, as from :func:`kmeans`.
+    ``room.leader`` is one for all or one for each run; `prices` has shape (B, sites).
     """
     runs = _Runs(summands, rank, order, fixed, room, prices)
     members = fixed.copy()

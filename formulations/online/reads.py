@@ -70,16 +70,7 @@ _NOTHING = 1e-11
 def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     """Return the optimal strategy: optimal, or infeasible with limits refuted by prices.
 
-    Raises
-    ------
-    SolverError
-        When HiGHS fails, or calls infeasible what the prices do not refute.
-
-    Examples
-    --------
-    >>> plan = solve_compact(ReadProblem.uniform(5), ReadGoal.least_load())
-    >>> str(plan.status), round(plan.value, 6)
-    ('optimal', 0.428571)
+    SolverError when HiGHS fails, or calls infeasible what the prices do not refute.
     """
     program = _StrategyProgram(problem)
     answer = program.solve(goal)
@@ -212,13 +203,7 @@ class _StrategyProgram:
         return found
 
     def solve(self, goal: ReadGoal, *, elastic: bool = False) -> _Answer | None:
-        """Solve with HiGHS; None when it says that nothing obeys the limits.
-
-        Raises
-        ------
-        SolverError
-            When HiGHS ends in any other way than optimal or infeasible.
-        """
+        """Solve with HiGHS; None when it says that nothing obeys the limits."""
         problem, n = self.problem, self.problem.nodes
         unit = float(problem.base.max() + problem.reads.sum() / problem.capacity.min()) or 1.0
         latency = np.array(self.latency)

@@ -33,42 +33,15 @@ def grow_sets(
     rng: np.random.Generator | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Pairs:
-    """Grow a replica set for every leader.
+    """Grow B replica sets, one for each leader, in O(size·B·C·S).
 
-    Parameters
-    ----------
-    neighbourhood
-        Values of moves; only pins and forbidden sites are heeded, so that the problem should have
-        no rules about voters, domains or money
-        (:attr:`heuristics.admissible_sites.AdmissibleSites.free_of_rules`).
-    leaders
-        Site indices, shape (B,).
-    size
-        |R| to reach, one for all or one for each, shape (B,); more where leader and pins need more.
-    width
-        Places per set, more than `size`.
-    quorum
-        Whether the m sites closest to each leader are taken first, as far as they fit.
-    among
-        Draw each addition from so many best ones.
-    rng
-        Source of the draws; not needed for ``among=1``.
-    stop
-        Asked between batches of leaders; true ends the growth there.
-
-    Returns
-    -------
-    Pairs
-        B sets; sets of fewer than `size` sites where there are too few that may hold a replica.
-
-    Raises
-    ------
-    TimeoutError
-        When `stop` says so.
-
-    Notes
-    -----
-    O(size·B·C·S) time. Leaders are taken in batches, so that memory stays O(C·S).
+    Only pins and forbidden sites are heeded, so that the problem should have no rules about voters,
+    domains or money (:attr:`heuristics.admissible_sites.AdmissibleSites.free_of_rules`). `size` is
+    |R|, one for all or shape (B,); sets are larger where leader and pins need more, smaller where
+    too few sites may hold a replica. A set has `width` places, more than `size`. With `quorum` the
+    m sites closest to each leader are taken first, as far as they fit. Each addition is drawn by
+    `rng` from the `among` best ones. `stop` is asked between batches of leaders, which keep memory
+    at O(C·S), and ends in TimeoutError.
     """
     terms = neighbourhood.terms
     sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape).copy()

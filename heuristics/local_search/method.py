@@ -73,20 +73,8 @@ def leader_bounds(
 ) -> FloatArray:
     """Lower bound on the objective under each leader, infinite for sites that may not lead.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    terms
-        Of the problem.
-    stop
-        Asked between leaders whether time is up. The leaders that are left keep the weaker bound
-        of the quorum wait and the price alone.
-
-    Returns
-    -------
-    ndarray
-        Shape (sites,), ms·operations (plus cost_weight times the leader's price).
+    Shape (sites,), ms·operations (plus cost_weight times the leader's price). Leaders that are left
+    when `stop` is true keep the weaker bound of the quorum wait and the price alone.
     """
     rules = problem.rules
     bounds = np.full(terms.sites, math.inf)

@@ -183,13 +183,7 @@ Ends = dict[bytes, tuple[float, IntArray]]
 
 
 class DescentCache:
-    """Pairs passed by one batch of descents, beside the end points of earlier ones.
-
-    Parameters
-    ----------
-    ends
-        Of earlier descents in the same neighbourhood; grows by :meth:`store_end_points`.
-    """
+    """Pairs passed by one batch of descents, beside the end points of earlier ones (`ends`)."""
 
     def __init__(self, ends: Ends) -> None:
         self._ends = ends
@@ -198,15 +192,7 @@ class DescentCache:
         self._arrived: dict[int, tuple[float, IntArray]] = {}
 
     def unvisited(self, rows: IntArray, pairs: Pairs) -> IntArray:
-        """Return the descents whose (leader, replica set) no other descent has visited.
-
-        Parameters
-        ----------
-        rows
-            Numbers of the descents within the batch, shape (B,).
-        pairs
-            Their present pairs, in the same order.
-        """
+        """Return the rows of the batch whose (leader, replica set) no other descent has visited."""
         open_ = []
         for row, name in zip(rows.tolist(), _keys(pairs), strict=True):
             end = self._ends.get(name)
@@ -220,17 +206,7 @@ class DescentCache:
         return np.array(open_, dtype=np.intp)
 
     def copy_end_points(self, replicas: IntArray, rows: IntArray, values: FloatArray) -> None:
-        """Copy the end point of a descent to every descent that met it.
-
-        Parameters
-        ----------
-        replicas
-            Sites of all sets, shape (pairs, W), changed in place.
-        rows
-            The rows of the batch.
-        values
-            Their values, changed in place.
-        """
+        """Copy the end point and value of a descent, in place, to every descent that met it."""
         for row, (value, sites) in self._arrived.items():
             values[row], replicas[rows[row]] = value, sites
         for row in self._follows:

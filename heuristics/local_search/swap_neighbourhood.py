@@ -131,21 +131,11 @@ class SwapNeighbourhood:
     def moves(self, pairs: Pairs, insertions: InsertionCosts) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
 
-        Parameters
-        ----------
-        pairs
-            B pairs.
-        insertions
-            Of their leaders, from :meth:`insertions`, or of other summands.
-
-        Returns
-        -------
-        now
-            Objective of the pairs less D·q, shape (B,), to rounding.
-        table
-            The same after each move, shape (B, W, sites + 1) as [pair, place that is vacated, site
-            that comes in]; the first place that holds "none" vacates nothing, site number `sites`
-            brings nothing in. Infinite for moves that break a rule that can be read off counts.
+        Now: the objective of the B pairs less D·q, shape (B,), to rounding. The table has shape (B,
+        W, sites + 1) as [pair, place that is vacated, site that comes in]; the first place that
+        holds "none" vacates nothing, site number `sites` brings nothing in. Infinite for moves that
+        break a rule that can be read off counts. `insertions` are those of the leaders, or of other
+        summands.
         """
         now, table = self._client_part(pairs, insertions)
         if self.rules.cost_weight:
@@ -376,33 +366,12 @@ class InsertionCosts:
 def capped_waits(
     waits: FloatArray, replicas: IntArray, labels: IntArray, cap: int, quorum: int, voters: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Wait for a quorum now and after every move, of B pairs.
+    """Wait in ms for a quorum of B pairs, and after every move as in the table of `moves`.
 
-    Parameters
-    ----------
-    waits
-        RTT from each pair's leader in ms, infinite for sites that may not vote, shape
-        (B, sites + 1); the last site stands for "none" and is infinite.
-    replicas
-        Sites of each set in any order, shape (B, W), with at least one "none".
-    labels
-        Domain of each site, shape (sites,).
-    cap
-        Most voters in one domain.
-    quorum, voters
-        m and v.
-
-    Returns
-    -------
-    now
-        Shape (B,), ms; infinite where no voters obey the cap.
-    table
-        Shape (B, W, sites + 1), as that of
-        :meth:`heuristics.local_search.swap_neighbourhood.SwapNeighbourhood.moves`.
-
-    Notes
-    -----
-    O(B·W·(W + S)) and a product of B·W²·S.
+    `waits` are RTTs from each pair's leader, infinite for sites that may not vote, shape (B, sites
+    + 1); the last site stands for "none" and is infinite. `replicas` has shape (B, W), with at
+    least one "none", `labels` the domain of each site, `cap` the most voters in one domain.
+    Infinite where no voters obey the cap. O(B·W·(W + S)) and a product of B·W²·S.
     """
     count, width = replicas.shape
     domain = np.append(labels, -1)

@@ -57,11 +57,7 @@ class UniformQuorum(ReadRule):
 
     Otherwise they read from themselves and m nodes drawn uniformly from the rest without L. Every
     retry draws the coin and the quorum again, as in the authors' code.
-
-    Parameters
-    ----------
-    share
-        x; :func:`placement.online.reads.leader_share.uniform_share` evens out the reads.
+    :func:`placement.online.reads.leader_share.uniform_share` is the x that evens out the reads.
     """
 
     share: float
@@ -102,18 +98,13 @@ _MOST_QUORUMS = 20_000
 
 
 def fixed_strategies(problem: ReadProblem) -> dict[str, ReadStrategy]:
-    """Return the strategies by name.
+    """Return the strategies by name; uniform majorities up to 20,000 per gateway. O(quorums).
 
     - ``leaseholder``: every read goes to L.
     - ``nearest majority``: every gateway but L asks the majority without L that answers first.
     - ``uniform majority``: the majority is drawn uniformly (the paper's quorum read).
     - ``leader or majority, x``: the paper's coin: L with probability x, else a uniform majority; x
-      evens out the reads of all nodes where gateways are alike
-      (:func:`placement.online.reads.leader_share.uniform_share`).
-
-    Notes
-    -----
-    O(quorums); the strategies with uniform majorities are left out above 20,000 per gateway.
+      evens out the reads of all nodes where gateways are alike.
     """
     gateways = range(problem.nodes)
 

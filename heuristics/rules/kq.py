@@ -29,17 +29,7 @@ from placement.support.status import SearchEnd, end_early
 
 
 def kmeans_then_quorum(problem: Problem, terms: ObjectiveTerms, size: int) -> Configuration | None:
-    """Algorithm 4 for one |R|; None when no configuration of that size obeys all rules.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    terms
-        Of the problem, with every client.
-    size
-        |R|.
-    """
+    """Algorithm 4 for one |R|; None when no configuration of that size obeys all rules."""
     weights = total_operations(problem)
     fixed = np.nonzero(problem.rules.must_hold)[0].tolist()
     summand = weights[:, np.newaxis] * terms.rtt

@@ -43,17 +43,7 @@ from placement.support.status import Termination
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
-    """Return Q_ℓ, the m first members to answer of the best voter set in S; None without a set.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    leader
-        Site index, a candidate leader.
-    size
-        |R|, which limits how many voters may lie outside the pinned sites.
-    """
+    """Return Q_ℓ, the m first members to answer of the best voter set in S; None without a set."""
     return quorums_of(problem, [leader], size)[0]
 
 
@@ -112,24 +102,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
 def quorum_then_kmeans(
     problem: Problem, terms: ObjectiveTerms, leader: int, size: int
 ) -> Configuration | None:
-    """Lines 5 to 8 of Algorithm 5 for one leader and |R|; None when it has no configuration.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    terms
-        Of the problem, with every client.
-    leader
-        Site index, a candidate leader.
-    size
-        |R|.
-
-    Raises
-    ------
-    LimitError
-        When the search for a feasible completion gives up.
-    """
+    """Lines 5 to 8 of Algorithm 5 for one leader and |R|; None when it has no configuration."""
     return _with_voters(problem, _proposals(problem, terms, [leader], size)[0])
 
 
@@ -210,10 +183,7 @@ class QkResult:
 def search(problem: Problem, options: Options) -> QkResult:
     """Run lines 4 to 8 of Algorithm 5 for every candidate leader and |R|; anytime.
 
-    Raises
-    ------
-    LimitError
-        When the search for a feasible completion gave up on some leader and no leader has a plan.
+    LimitError when the search gave up on some leader and no leader has a plan.
     """
     result = QkResult()
     gave_up: LimitError | None = None

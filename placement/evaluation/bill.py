@@ -78,17 +78,10 @@ class MonthlyBill:
     def with_tiers(self, tiers: Mapping[str, Sequence[tuple[float, float]]]) -> MonthlyBill:
         """Return the bill with traffic priced by volume tiers, for a plan made with one price.
 
-        Parameters
-        ----------
-        tiers
-            Sender -> (GB per month up to which a price holds, price per GB), ascending, the last
-            without a limit (∞). They price all that the sender sends to other places, in place of
-            the prices of the pairs; the items share the sum by their GB.
-
-        Raises
-        ------
-        InputError
-            For a sender that sends nothing in this bill, and tiers that do not ascend to ∞.
+        `tiers` are, for a sender, (GB per month up to which a price holds, price per GB), ascending
+        to ∞; they price all that it sends to other places, in place of the prices of the pairs. The
+        items share the sum by their GB. InputError for a sender that sends nothing, and for tiers
+        that do not ascend to ∞.
         """
         given = {name: _steps(name, steps) for name, steps in mapping(tiers, "tiers").items()}
         for name in given:
@@ -113,17 +106,7 @@ class MonthlyBill:
 
 
 def bill_of(instance: Instance, configuration: Configuration) -> MonthlyBill:
-    """Return the bill of a configuration.
-
-    Raises
-    ------
-    InputError
-        For an instance without prices.
-
-    Notes
-    -----
-    O(clients + replicas) items.
-    """
+    """Return the bill of a configuration, O(clients + replicas) items; InputError: no prices."""
     model = cost_model(instance)
     if model is None:
         raise InputError("no prices", field="instance", value=instance.name, expected="prices")
@@ -135,12 +118,7 @@ def bill_of(instance: Instance, configuration: Configuration) -> MonthlyBill:
 def bill_tables(bill: MonthlyBill, today: MonthlyBill | None = None) -> tuple[ValueTable, ...]:
     """Return a bill as tables: by term, by site, and the dearest traffic by pair.
 
-    Parameters
-    ----------
-    bill
-        Of the plan.
-    today
-        Of the configuration that runs today, for a column beside; None: there is none.
+    `today` is the bill of the configuration that runs today, for a column beside.
     """
 
     def beside(name: str, new: Mapping[str, float], old: Mapping[str, float]) -> ValueTable:

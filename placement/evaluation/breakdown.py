@@ -38,26 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientLatency:
-    """Latency of one client under a plan.
-
-    Attributes
-    ----------
-    client, nearest
-        Names of the client and of its nearest replica (of the last scenario when RTTs vary).
-    operations
-        Operations it issued, weighted by the decay.
-    to_nearest, to_leader, latency
-        RTT to the nearest replica, RTT to the leader, mean latency of its operations; ms. The
-        latency of a client that issued nothing is NaN, and so is the RTT to the leader where no
-        operation needs a leader.
-    """
+    """Latency of one client under a plan; of a client that issued nothing it is NaN."""
 
     client: str
-    nearest: str
-    operations: float
-    to_nearest: float
-    to_leader: float
-    latency: float
+    nearest: str  #: its nearest replica, of the last scenario when RTTs vary
+    operations: float  #: weighted by the decay
+    to_nearest: float  #: RTT in ms
+    to_leader: float  #: RTT in ms; NaN where no operation needs a leader
+    latency: float  #: mean of its operations, ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +166,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderVal
 
 
 def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[int, float]]:
-    """Voters and their RTTs from the leader in ms, in the order in which their answers arrive.
-
-    With RTTs that vary by interval, those of the last scenario.
-    """
+    """Voters with RTTs from the leader in ms, of the last scenario, in the order of answer."""
     rtt = problem.demand.site_rtt[-1][configuration.leader]
     voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
     return sorted(voters, key=lambda voter: voter[1])

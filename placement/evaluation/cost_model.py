@@ -120,19 +120,9 @@ class MonthlyVolumes:
 
 
 class CostModel:
-    """Terms of the monthly cost of the configurations of one instance.
+    """Terms of the monthly cost of the configurations of one instance, with its checked prices.
 
-    Parameters
-    ----------
-    instance
-        Sites, clients, counts.
-    prices
-        Those of the instance, checked.
-
-    Raises
-    ------
-    InputError
-        For a client that moves data and has no prices of traffic.
+    InputError for a client that moves data and has no prices of traffic.
     """
 
     def __init__(self, instance: Instance, prices: Prices) -> None:
@@ -351,13 +341,7 @@ class CostModel:
 
 
 def cost_model(instance: Instance) -> CostModel | None:
-    """Return the cost model of an instance, built once; None without prices.
-
-    Raises
-    ------
-    InputError
-        For a client that moves data and has no prices of traffic.
-    """
+    """Return the cost model of an instance, built once; None without prices."""
     if instance.prices is None:
         return None
     if not instance.cost_models:

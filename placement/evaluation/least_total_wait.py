@@ -40,27 +40,10 @@ def least_total_wait(
 ) -> tuple[int, ...] | None:
     """Return the voters of least total wait, the first in the order of the choice among ties.
 
-    Parameters
-    ----------
-    waits
-        RTT from the leader to every site in each scenario, shape (scenarios, sites), ms.
-    weights
-        D of each scenario, shape (scenarios,).
-    quorum
-        m: votes that a commit needs.
-    choice
-        Candidates in order of answer, number of voters, pinned sites (the leader among them) and
-        rules. A budget or nearness is not heeded.
-
-    Returns
-    -------
-    tuple of int, or None
-        In the order of the choice; None when no set obeys the rules.
-
-    Notes
-    -----
-    One search for the value, and at most one more for each candidate to find the first of several
-    optima. Exponential in |U| at worst; a few nodes where the scenarios resemble each other.
+    `waits` are the RTTs from the leader, ms, shape (scenarios, sites), `weights` D of each
+    scenario. Of the choice, a budget or nearness is not heeded. None when no set obeys the rules.
+    One search for the value, and at most one for each candidate to find the first of several
+    optima: exponential in |U| at worst, a few nodes where the scenarios resemble each other.
     """
     search = _VoterSubsetSearch(waits, weights, quorum, choice)
     chosen = search.complete(frozenset(choice.pinned), frozenset())

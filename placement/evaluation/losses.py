@@ -145,10 +145,7 @@ class Failures:
 def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple[Loss, ...]:
     """Losses of `together` domains of a level at once, in the order of the domains.
 
-    Raises
-    ------
-    InputError
-        For an unknown level, and for one with fewer than `together` domains.
+    InputError for an unknown level, and for one with fewer than `together` domains.
     """
     labels = problem.instance.labels(level)
     domains = len({label for label in labels if label is not None})
@@ -182,21 +179,11 @@ def survivors(
     *,
     leader_may_move: bool = False,
 ) -> Survivors | None:
-    """Return the replicas and voters that survive a loss; None when the service is lost.
+    """Return the replicas and voters that survive the loss of some sites; None: no service.
 
-    Parameters
-    ----------
-    problem, configuration
-        The plan.
-    lost
-        Site indices F.
-    leader_may_move
-        Whether a leader that survives may hand over to a better one.
-
-    Notes
-    -----
-    Voters that may not lead by the problem's leader candidates are among the leaders only when no
-    candidate survives. A witness never leads.
+    With `leader_may_move`, a leader that survives may hand over to a better one. Voters that may
+    not lead by the problem's leader candidates are among the leaders only when no candidate
+    survives. A witness never leads.
     """
     gone = frozenset(lost)
     voters = tuple(v for v in configuration.voters if v not in gone)
@@ -222,24 +209,10 @@ def score_after(
     leader_may_move: bool = False,
     clients_move: bool = False,
 ) -> dict[int, float]:
-    """Score of every leader that may serve after a loss; empty when the service is lost.
+    """Score in ms·operations of every leader of :func:`survivors`; empty when the service is lost.
 
-    Parameters
-    ----------
-    problem, configuration, lost, leader_may_move
-        As in :func:`survivors`.
-    clients_move
-        Whether clients at lost sites turn to the closest surviving site.
-
-    Returns
-    -------
-    dict
-        Leader (site index) -> score in ms times operations, for the leaders of :func:`survivors`.
-
-    Raises
-    ------
-    UnsupportedError
-        For operations with waits.
+    With `clients_move`, clients at lost sites turn to the closest surviving site. UnsupportedError
+    for operations with waits.
     """
     if problem.demand.waits:
         refuse_waits(problem, "a loss")
@@ -300,22 +273,9 @@ def failures(
     leader_may_move: bool = False,
     clients_move: bool = False,
 ) -> Failures:
-    """Evaluate a configuration under every loss of a kind.
+    """Evaluate a configuration under every loss of `together` domains of a level.
 
-    Parameters
-    ----------
-    problem, configuration
-        The plan.
-    level
-        Failure-domain level; "site" is N−1.
-    together
-        How many domains are lost at once; 2 on level "site" is N−2.
-    leader_may_move, clients_move
-        As in :func:`score_after`.
-
-    Notes
-    -----
-    O(losses · |V| · C · |R|).
+    Options as in :func:`score_after`. O(losses · |V| · C · |R|).
     """
     rate = problem.demand.operations
     names = problem.instance.sites
@@ -356,23 +316,11 @@ def scores_after_many(
     leader_may_move: bool = False,
     clients_move: bool = False,
 ) -> FloatArray:
-    """Return the score after a loss under the best leader; infinite where the service stops.
+    """Return the score after a loss under the best leader, shape (n,); infinite without service.
 
-    Parameters
-    ----------
-    problem, configurations, lost, leader_may_move, clients_move
-        As in :func:`score_after`, for any number of configurations.
-    normal
-        Normal scores, shape (n,): those of configurations that do not notice the loss.
-
-    Returns
-    -------
-    ndarray
-        Shape (n,), ms times operations.
-
-    Notes
-    -----
-    O(n · clients · members), in NumPy, and as many times as leaders may take over.
+    As :func:`score_after`, for n configurations. `normal` are their normal scores, which stand for
+    those that do not notice the loss. O(n · clients · members), in NumPy, and as many times as
+    leaders may take over.
     """
     gone = frozenset(lost)
     found = normal.copy()

@@ -92,10 +92,7 @@ def changes(before: Configuration, after: Configuration) -> RoleChanges:
 class CurrentSites:
     """The configuration that runs today, by name.
 
-    Raises
-    ------
-    InputError
-        For a leader that does not vote, a voter without a replica, and a name given twice.
+    InputError for a leader that does not vote, a voter without a replica, and a name given twice.
     """
 
     leader: str  #: ℓ0
@@ -129,10 +126,7 @@ class CurrentSites:
     def of(cls, given: object, instance: Instance) -> CurrentSites:
         """Take a configuration on the site indices of an instance, or a table of names.
 
-        Raises
-        ------
-        InputError
-            For anything else, and for sites that the instance does not have.
+        InputError for anything else, and for sites that the instance does not have.
         """
         if isinstance(given, Configuration):
             sites = instance.sites

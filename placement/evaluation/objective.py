@@ -79,17 +79,7 @@ class MeanLatency:
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
-        """Value of a database whose groups run on several configurations: the weighted mean.
-
-        Parameters
-        ----------
-        problem
-            The question.
-        configurations
-            Such as one for every leader.
-        shares
-            Share of the operations that each serves, of every client alike; they sum to 1.
-        """
+        """Weighted mean over configurations; each serves its share of every client."""
         values = self.values(problem, configurations).tolist()
         return math.fsum(p * value for p, value in zip(shares, values, strict=True))
 
@@ -113,10 +103,7 @@ class MeanLatency:
         return "∞"
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
-        """Latency under every loss that counts, and the order in which voters take over.
-
-        For the mean these are the losses of each single site, clients staying where they are.
-        """
+        """Latency under the loss of each single site, where clients stay; and who takes over."""
         from placement.evaluation.losses import failures
 
         return failures(problem, configuration)
@@ -165,10 +152,7 @@ class MeanLatency:
         return ()
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return the recomputed values of a plan, and why they prove nothing about other plans.
-
-        None where the certificate of the plan decides.
-        """
+        """Return recomputed values and why they prove nothing; None: the certificate decides."""
         del plan
         return None
 
@@ -195,13 +179,7 @@ class MeanLatency:
 
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> MeanLatency:
-        """Return the objective that :meth:`document` wrote.
-
-        Raises
-        ------
-        InputError
-            For a value that is missing or wrong.
-        """
+        """Return the objective that :meth:`document` wrote, or raise InputError."""
         del document, instance
         return MEAN_LATENCY
 

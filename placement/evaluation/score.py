@@ -38,26 +38,14 @@ def cutoff(best: float) -> float:
 
 
 def first_best(scores: npt.ArrayLike, axis: int = -1) -> IntArray:
-    """Index of the first score that ties with the minimum along an axis.
-
-    Examples
-    --------
-    >>> int(first_best([3.0, 1.0 + 1e-15, 1.0]))
-    1
-    """
+    """Index of the first score that ties with the minimum along an axis."""
     array = np.asarray(scores, dtype=np.float64)
     best = array.min(axis=axis, keepdims=True)
     return np.asarray((array <= best * (1 + TIE)).argmax(axis=axis), dtype=np.intp)
 
 
 def overhead(value: float, best: float) -> float:
-    """Return the excess of `value` over `best`, in %; infinite beside a best of 0.
-
-    Examples
-    --------
-    >>> overhead(110.0, 100.0), overhead(0.0, 0.0), overhead(1.0, 0.0)
-    (10.0, 0.0, inf)
-    """
+    """Return the excess of `value` over `best`, in %; infinite beside a best of 0."""
     if value == best:
         return 0.0
     return (100 * value - 100 * best) / best if best else float("inf")
@@ -69,15 +57,7 @@ def closest_first(distances: FloatArray) -> IntArray:
 
 
 def nearest(client_rtt: FloatArray, replicas: npt.ArrayLike) -> IntArray:
-    """Site index of every client's nearest replica, shape (..., clients).
-
-    Parameters
-    ----------
-    client_rtt
-        Shape (..., clients, sites).
-    replicas
-        Site indices of R, in any order.
-    """
+    """Site index of every client's nearest replica; RTTs of shape (..., clients, sites)."""
     ordered = np.sort(np.asarray(replicas, dtype=np.intp))
     # argmin takes the first of equals, and the columns stand in site order: that is the tie rule.
     return np.asarray(ordered[client_rtt[..., ordered].argmin(axis=-1)], dtype=np.intp)
@@ -86,24 +66,7 @@ def nearest(client_rtt: FloatArray, replicas: npt.ArrayLike) -> IntArray:
 def quorum_latency(
     site_rtt: FloatArray, leader: npt.ArrayLike, voters: npt.ArrayLike, quorum: int
 ) -> FloatArray:
-    """q_ℓ(V) in ms, the `quorum`-th smallest RTT from the leader to the voters.
-
-    Parameters
-    ----------
-    site_rtt
-        Shape (sites, sites).
-    leader
-        Site index, or an array of them of shape (n,).
-    voters
-        Site indices of V including the leader, shape (v,) or (n, v).
-    quorum
-        m, 1 <= m <= v.
-
-    Returns
-    -------
-    ndarray
-        Shape () or (n,).
-    """
+    """q_ℓ(V) in ms, the m-th smallest RTT from each leader to its voters; shapes (n,), (n, v)."""
     leaders = np.asarray(leader, dtype=np.intp)
     waits = site_rtt[leaders[..., np.newaxis], np.asarray(voters, dtype=np.intp)]
     return np.asarray(np.partition(waits, quorum - 1, axis=-1)[..., quorum - 1])
@@ -156,20 +119,9 @@ def score(
     replicas: npt.ArrayLike,
     quorum: int,
 ) -> float:
-    """Eq. 1 for one configuration, in ms times operations.
+    """Eq. 1 for one configuration, in ms·operations; O(C·|R|) per scenario.
 
-    Parameters
-    ----------
-    demand
-        Aggregated demand.
-    leader, voters, replicas
-        Site indices, ℓ ∈ V ⊆ R.
-    quorum
-        m, the votes a commit waits for.
-
-    Notes
-    -----
-    O(C·|R|) per scenario. Bit for bit what :func:`score_many` gives for the same row.
+    Bit for bit what :func:`score_many` gives for the same row.
     """
     total = 0.0
     for k in range(demand.scenarios):
@@ -205,28 +157,8 @@ def score_many(
     replicas: npt.ArrayLike,
     quorum: int,
 ) -> FloatArray:
-    """Eq. 1 for many configurations at once.
+    """Eq. 1 for n configurations, shapes (n,), (n, v), (n, r); ms·operations, shape (n,).
 
-    Parameters
-    ----------
-    demand
-        Aggregated demand.
-    leaders
-        Site indices, shape (n,).
-    voters
-        Site indices, shape (n, v).
-    replicas
-        Site indices, shape (n, r).
-    quorum
-        m, the votes a commit waits for.
-
-    Returns
-    -------
-    ndarray
-        Scores, shape (n,).
-
-    Notes
-    -----
     O(n·C·r) time; memory is bounded by working in blocks.
     """
     leader = np.asarray(leaders, dtype=np.intp)
@@ -273,29 +205,9 @@ def leader_scores(
 ) -> FloatArray:
     """Eq. 1 for every candidate leader of many workloads that share replicas: one matrix product.
 
-    Parameters
-    ----------
-    near, relay, direct
-        A, B, G with any leading axes (databases, intervals, …) and clients last: shape (..., C).
-    quorum
-        D, shape (...).
-    client_rtt, site_rtt
-        One scenario: shapes (C, S) and (S, S).
-    replicas
-        R, site indices.
-    leaders
-        Candidate leaders, site indices, shape (L,).
-    waits
-        q_ℓ of each candidate, in ms, shape (L,).
-
-    Returns
-    -------
-    ndarray
-        Scores, shape (..., L).
-
-    Notes
-    -----
-    O(N·C·L) for N workloads, in BLAS; equal to :func:`score` to rounding, not bit for bit.
+    A, B, G have shape (..., C) and D shape (...); RTTs are those of one scenario; `waits` are q_ℓ
+    in ms of each of the L leaders. Returns shape (..., L). O(N·C·L) for N workloads, in BLAS; equal
+    to :func:`score` to rounding, not bit for bit.
     """
     candidates = np.asarray(leaders, dtype=np.intp)
     sites = nearest(client_rtt, replicas)

@@ -29,24 +29,8 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 def best_voters(
     demand: Demand, rules: Rules, leader: int, replicas: npt.ArrayLike
 ) -> tuple[int, ...] | None:
-    """Voters V ∋ `leader` out of `replicas` that minimise Σ D·q_ℓ(V), in order of answer.
+    """Voters V ∋ `leader` out of `replicas` of least Σ D·q_ℓ(V), in order of answer, or None.
 
-    Parameters
-    ----------
-    demand, rules
-        Of the problem.
-    leader
-        Site index, a member of `replicas`.
-    replicas
-        Site indices of R.
-
-    Returns
-    -------
-    tuple of int, or None
-        Closest to the leader first; None when no feasible voter set exists.
-
-    Notes
-    -----
     O(|R| log |R|) for nested caps; exponential in |V| at worst otherwise.
     """
     ordered = np.array(replicas, dtype=np.intp)
@@ -84,17 +68,6 @@ def best_voters_of_each(
 ) -> list[tuple[int, ...] | None]:
     """Best voters of many (leader, R) pairs, each as :func:`best_voters` gives them.
 
-    Parameters
-    ----------
-    demand, rules
-        Of the problem.
-    leaders
-        Site indices.
-    replicas
-        Site indices of R for each leader, a member of it.
-
-    Notes
-    -----
     Under nested caps sets of one size are worked out together, O(|R|²) for each.
     """
     if demand.scenarios > 1 or not rules.nested_voter_caps or demand.has_waits:
@@ -183,23 +156,9 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
 def greedy_waits(
     rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
 ) -> FloatArray:
-    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite if none fit.
+    """q_ℓ in ms of the best voters under nested caps, shape (n,); infinite where none fit.
 
-    Parameters
-    ----------
-    rules
-        With `nested_voter_caps`.
-    site_rtt
-        Shape (sites, sites), ms.
-    leaders
-        Shape (n,); each is a member of its row of `replicas`.
-    replicas
-        Shape (n, r), each row ascending.
-
-    Returns
-    -------
-    ndarray
-        Shape (n,), ms.
+    `leaders` has shape (n,), `replicas` (n, r) with ascending rows that have the leader.
     """
     if not rules.of("voters") and not rules.must_vote.any() and rules.may_vote[replicas].all():
         waits = quorum_latency(site_rtt, leaders, replicas, rules.quorum)
@@ -212,19 +171,10 @@ def greedy_waits(
 def greedy_voters(
     rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
 ) -> tuple[IntArray, BoolArray]:
-    """Closest-first voters under nested caps for many (leader, R) pairs at once.
+    """Closest-first voters under nested caps for many (leader, R) pairs, and which were found.
 
-    Returns
-    -------
-    voters
-        Shape (n, v), closest to the leader first; meaningless where not found.
-    found
-        Whether v voters fit, shape (n,).
-
-    Notes
-    -----
-    Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels)
-    after one sort, O(n·r²) under a single cap.
+    Shapes (n, v) and (n,). Pins first, then by (RTT, site order), each taken if the caps still have
+    room: O(n·r·levels) after one sort, O(n·r²) under a single cap.
     """
     count, width = replicas.shape
     known, which = np.unique(leaders, return_inverse=True)

@@ -131,21 +131,8 @@ def repaired(
 
     Sites of `before` are kept where the constraints allow, voters first; the leader is kept where
     it may lead, else one of the voters, the replicas or the other sites leads, in this order.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    before
-        A configuration on the sites of the problem; None: there is nothing to repair.
-    size
-        |R| of the result; None: the number of replicas of `before`, or the closest one allowed.
-
-    Returns
-    -------
-    Configuration or None
-        None when the search for a feasible configuration finds none or becomes too long, and with
-        witnesses.
+    `size` is |R| of the result; None: that of `before`, or the closest one allowed. None when the
+    search for a feasible configuration finds none or becomes too long, and with witnesses.
     """
     if before is None or problem.rules.witnesses:
         return None
@@ -343,22 +330,11 @@ def _budget_reasons(problem: Problem) -> list[str]:
 
 
 def neighbours(problem: Problem, configuration: Configuration) -> Iterator[Configuration]:
-    """Yield the neighbours of a configuration that obey the masks of the rules.
+    """Yield the O(|R|·S) neighbours of a configuration that obey the masks of the rules.
 
     A neighbour swaps a replica with a site outside (the added site takes over the roles), moves a
     vote to a replica without one, names another leader, or, where |R| may vary, adds a replica or
     removes one that does not vote. Diversity rules and the budget are left to the caller.
-
-    Parameters
-    ----------
-    problem
-        The rules.
-    configuration
-        A configuration with the number of voters of the problem.
-
-    Notes
-    -----
-    O(|R|·S) neighbours.
     """
     rules = problem.rules
     leader, voters, replicas = configuration.leader, configuration.voters, configuration.replicas
@@ -405,12 +381,7 @@ def neighbours(problem: Problem, configuration: Configuration) -> Iterator[Confi
 def role_choices(problem: Problem, replicas: tuple[int, ...]) -> Iterator[Configuration]:
     """Yield every configuration on given replicas; not all obey the rules about domains.
 
-    Parameters
-    ----------
-    problem
-        The question. Where no operation needs a leader, one leader stands for all.
-    replicas
-        Site indices of R, ascending.
+    Where no operation needs a leader, one leader stands for all.
     """
     rules = problem.rules
     votes = {int(s) for s in np.nonzero(rules.must_vote)[0]}
@@ -445,21 +416,9 @@ EXPLAINERS: Group[Explainer] = Group(
 
 
 def explain_infeasible(problem: Problem, seconds: float = math.inf) -> tuple[str, ...]:
-    """Return why an infeasible problem has no plan, from every registered explainer in turn.
+    """Return why a problem has no plan, from every explainer in turn, in `seconds` for all.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    seconds
-        Time for all explainers together.
-
-    Raises
-    ------
-    SolverError
-        When an explainer finds a plan, so that "infeasible" was wrong.
-    UnsupportedError
-        When a registered object cannot be imported or called.
+    SolverError when one finds a plan, so that "infeasible" was wrong.
     """
     sentences: list[str] = []
     end = time.perf_counter() + seconds
@@ -480,26 +439,10 @@ def kept_diversity(
 ) -> tuple[Diversity, ...]:
     """Return the rules that keep the diversity of a deployment at every level.
 
-    Parameters
-    ----------
-    instance
-        The sites and their failure domains.
-    voters, replicas
-        Sites of the deployment by name.
-    levels
-        Failure-domain levels; None: all of the instance but the sites themselves.
-
-    Returns
-    -------
-    tuple of Diversity
-        For every level: at most as many voters per domain as the fullest domain has today, so that
-        every loss of a domain that leaves a quorum today leaves one afterwards; and replicas in
-        at least as many domains as today. Rules that forbid nothing are left out.
-
-    Raises
-    ------
-    InputError
-        For an unknown site or level.
+    At most as many voters per domain as the fullest domain has today, so that every loss of a
+    domain that leaves a quorum today leaves one afterwards; and replicas in at least as many
+    domains as today. Rules that forbid nothing are left out. `levels` None: all of the instance but
+    the sites themselves. InputError for an unknown site or level.
     """
     known = [level for level in instance.levels if level != "site"] if levels is None else levels
     voting = instance.site_indices(voters, "voters").tolist()
@@ -575,20 +518,7 @@ def original(found: Configuration, places: tuple[int, ...]) -> Configuration:
 def named_question(problem: Problem, places: tuple[int, ...]) -> Problem | None:
     """Return the question without witnesses that stands for one with them at given sites.
 
-    Parameters
-    ----------
-    problem
-        With witnesses.
-    places
-        One of :func:`witness_places`.
-
-    Returns
-    -------
-    Problem or None
-        None where an RTT is as large as numbers may be.
-
-    Notes
-    -----
+    `places` is one of :func:`witness_places`. None where an RTT is as large as numbers may be.
     O(C·S + S²).
     """
     rules, given = problem.rules, problem.instance

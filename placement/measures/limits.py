@@ -50,16 +50,9 @@ def asking(problem: Problem, aim: Measure, keep: Sequence[Limit]) -> Problem:
 
 
 def limit_prices(plan: Plan, method: str = "exact", options: Options | None = None) -> Plan:
-    """Return the plan with a note for each limit: the gain when it falls away.
+    """Return a plan of measures with a note for each limit: the gain when it falls away.
 
-    Parameters
-    ----------
-    plan
-        Of a question of measures, with a configuration.
-    method
-        Name of the method that proves each question.
-    options
-        Limits of each question; None: no limits.
+    The method proves each of these questions, under the options.
     """
     question = question_of(plan.problem)
     if plan.configuration is None:
@@ -100,16 +93,8 @@ def explain_limits(
     """Return which limits leave no plan together, and the best that each can be beside the others.
 
     Empty where the other constraints alone leave no plan, and where that is not decided. A limit
-    stays among the conflicting ones where the time for it ends before an answer.
-
-    Parameters
-    ----------
-    problem
-        A question without a plan.
-    method
-        Name of the method that answers each question.
-    seconds
-        Time for all questions together, at most :data:`EXPLANATION_SECONDS`.
+    stays among the conflicting ones where the time for it ends before an answer. `seconds` is for
+    all questions together, at most :data:`EXPLANATION_SECONDS`.
     """
     goal = problem.objective
     if not isinstance(goal, MeasureQuestion) or not goal.keep:
@@ -167,21 +152,8 @@ def measure_front(
 ) -> tuple[list[Plan], bool]:
     """Return the plans that no plan beats in both of two measures, and whether all are proven.
 
-    Parameters
-    ----------
-    problem
-        The question; its limits hold for every plan, what it minimises does not count.
-    one, other
-        The measures. The first plan has the best value of the first.
-    method, options
-        Of each question.
-    points
-        Most plans; None: all.
-
-    Raises
-    ------
-    UnsupportedError, LimitError
-        Of the method.
+    The limits of the problem hold for every plan, what it minimises does not count. The first plan
+    has the best value of `one`. At most `points` plans.
     """
     keep, front = question_of(problem).keep, list[Plan]()
     known, asked = load_method(method).in_session(), options or Options()

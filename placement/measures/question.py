@@ -65,47 +65,22 @@ _COST, _CHANGES, _COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """One measure of a question and its value in a plan.
+    """One measure of a question and its value in a plan."""
 
-    Attributes
-    ----------
-    measure
-        Its text.
-    limit
-        The limit's text without the measure; empty for the one that is minimised.
-    value
-        In the unit of the measure; infinite where the service stops, or beyond the horizon.
-    slack
-        By how much the limit is kept; NaN for the one that is minimised.
-    unit
-        "ms", "GB", the currency, "%" for shares (which `value` gives from 0 to 1), or nothing.
-    """
-
-    measure: str
-    limit: str
-    value: float
-    slack: float
-    unit: str
+    measure: str  #: its text
+    limit: str  #: its text without the measure; empty for the one that is minimised
+    value: float  #: in `unit`; infinite where the service stops, or beyond the horizon
+    slack: float  #: by how much the limit is kept; NaN for the one that is minimised
+    unit: str  #: "ms", "GB", the currency, "%" for shares (`value` is from 0 to 1), or nothing
 
 
 @dataclass(frozen=True)
 class MeasureQuestion(MeasureData):
-    """Minimise a measure, and keep limits on others.
+    """Minimise a measure, and keep limits on others."""
 
-    Parameters
-    ----------
-    aim
-        What is minimised; a share in time is maximised.
-    keep
-        The limits.
-    looser
-        Limits that a stricter one on the same measure stands for.
-    distributions, outages, stored_gb
-        As for :class:`placement.measures.values.MeasureData`.
-    """
-
-    aim: Measure = MEAN
+    aim: Measure = MEAN  #: what is minimised; a share in time is maximised
     keep: tuple[Limit, ...] = ()
+    #: limits that a stricter one on the same measure stands for
     looser: tuple[Limit, ...] = field(default=(), compare=False)
 
     @property
@@ -153,10 +128,7 @@ class MeasureQuestion(MeasureData):
             )
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Return the minimised measure; infinite where a limit is broken.
-
-        Of a share in time that is maximised, the share that is late.
-        """
+        """Return the minimised measure; of a share in time the late part. Broken limits: ∞."""
         return float(self.values(problem, [configuration])[0])
 
     def values(self, problem: Problem, configurations: Sequence[Configuration]) -> FloatArray:
@@ -386,15 +358,7 @@ class MeasureQuestion(MeasureData):
 
 
 def percentile_question(percent: float, *distributions: Distributions) -> MeasureQuestion:
-    """Return the question that minimises a percentile of all operations.
-
-    Parameters
-    ----------
-    percent
-        p in (0, 100].
-    distributions
-        Of RTTs: one, or one for each interval whose RTTs differ.
-    """
+    """Return the question that minimises a percentile of all operations, p in (0, 100]."""
     aim = Measure(MeasureKind.PERCENTILE, number(percent, "percentile") / 100)
     return MeasureQuestion(aim=aim, distributions=distributions)
 
@@ -453,10 +417,7 @@ def value_of_plan(plan: Plan, measure: Measure) -> float:
 def question_of(problem: Problem) -> MeasureQuestion:
     """Return the question of any problem in measures.
 
-    Raises
-    ------
-    UnsupportedError
-        For a weight of the cost and prices of moves, which are no measures.
+    UnsupportedError for a weight of the cost and prices of moves, which are no measures.
     """
     if problem.cost_weight or (problem.moves is not None and problem.moves.priced):
         raise UnsupportedError("a weight of the cost and prices of moves are no measures")
@@ -488,25 +449,12 @@ def question_fields(
     budget: float | None,
     moves: Moves | None,
 ) -> dict[str, object]:
-    """Return the fields of a problem that say what measures ask for.
+    """Return `objective`, `budget` and `moves` of a problem, with what measures ask for in them.
 
-    Parameters
-    ----------
-    asked
-        `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them.
-    objective, budget, moves
-        What the problem says besides, which is joined with the measures.
-
-    Returns
-    -------
-    dict
-        `objective`, `budget` and `moves`: of an older kind where that says the same.
-
-    Raises
-    ------
-    InputError
-        For a text that is no measure or limit, a latency that is maximised, and a minimised
-        measure beside an objective.
+    `asked` has `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them;
+    the other three are what the problem says besides. The result is of an older kind where that
+    says the same. InputError for a text that is no measure or limit, a latency that is maximised,
+    and a minimised measure beside an objective.
     """
     before = _of_objective(objective)
     aim, given = before.aim, asked.get("minimise")

@@ -63,21 +63,12 @@ class Statistic(Enum):
 
 @dataclass(frozen=True, eq=False)
 class LatePart:
-    """Late operations at the leader, as a function of the voters.
+    """Late operations at the leader, as a function of the voters."""
 
-    Attributes
-    ----------
-    intervals
-        Late operations of every interval of the demand, as shares of all that count.
-    leader
-        Site index.
-    deadline
-        In bins.
-    """
-
+    #: of every interval of the demand, as shares of all that count
     intervals: tuple[LateOperations, ...]
     leader: int
-    deadline: int
+    deadline: int  #: in bins
 
     def of(self, voters: Sequence[int], quorum: int) -> float:
         """Return the share of late operations for the voters that are left."""
@@ -89,40 +80,21 @@ class LatePart:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of a measure under a leader; arrays that are None are 0.
-
-    Attributes
-    ----------
-    leader
-        The site that leads.
-    constant
-        K.
-    costs
-        w, >= 0, shape (sites, intervals · clients).
-    waits
-        q, weighted RTTs from the leader to the voters, shape (intervals, sites).
-    late
-        The late operations at the leader.
-    prices, votes
-        p and b, each of shape (sites,), of either sign. A witness has no price in them.
-    lost
-        F, shape (sites,).
-    orders
-        Sites as each client prefers them after the loss, shape (intervals · clients, sites); None:
-        by the RTTs of the question.
-    successors
-        Rows of those who may lead after the loss; empty: the leader stays.
-    """
+    """One row of a measure under a leader; arrays that are None are 0."""
 
     leader: int
-    constant: float = 0.0
-    costs: FloatArray | None = None
+    constant: float = 0.0  #: K
+    costs: FloatArray | None = None  #: w, >= 0, shape (sites, intervals · clients)
+    #: q, weighted RTTs from the leader to the voters, shape (intervals, sites)
     waits: FloatArray | None = None
     late: LatePart | None = None
-    prices: FloatArray | None = None
-    votes: FloatArray | None = None
-    lost: BoolArray | None = None
+    prices: FloatArray | None = None  #: p, shape (sites,), of either sign; a witness has none
+    votes: FloatArray | None = None  #: b, shape (sites,), of either sign
+    lost: BoolArray | None = None  #: F, shape (sites,)
+    #: sites as each client prefers them after the loss, shape (intervals · clients, sites); None:
+    #: by the RTTs of the question
     orders: IntArray | None = None
+    #: rows of those who may lead after the loss; empty: the leader stays
     successors: tuple[Row, ...] = ()
 
     @property
@@ -134,27 +106,13 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class ClientRows(Sequence[Row]):
-    """Rows of the mean latency of every client that issues operations, in ms; made when asked for.
-
-    Attributes
-    ----------
-    leader
-        The site that leads.
-    clients
-        Index of the client of each row.
-    constants
-        K of each row.
-    costs
-        w of the client of each column, shape (sites, intervals · clients).
-    waits
-        q of each row, shape (rows, intervals, sites).
-    """
+    """Rows of the mean latency in ms of every client with operations, made when asked for."""
 
     leader: int
-    clients: IntArray
-    constants: FloatArray
-    costs: FloatArray
-    waits: FloatArray
+    clients: IntArray  #: of each row
+    constants: FloatArray  #: K of each row
+    costs: FloatArray  #: w of the client of each column, shape (sites, intervals · clients)
+    waits: FloatArray  #: q of each row, shape (rows, intervals, sites)
 
     def __len__(self) -> int:
         return len(self.clients)
@@ -186,30 +144,14 @@ class ClientRows(Sequence[Row]):
 
 @dataclass(frozen=True, eq=False)
 class MeasureRows:
-    """A measure under a leader: its value is offset + statistic(X) / scale.
+    """A measure under a leader: its value is offset + statistic(X) / scale."""
 
-    Attributes
-    ----------
-    rows
-        At least one.
-    statistic
-        Over X of the rows.
-    scale
-        Negative for a share in time, whose rows count late operations.
-    offset
-        1 for a share in time, else 0.
-    weights
-        Of the rows, for a weighted sum, shape (rows,).
-    allowed
-        For the smallest deadline: the largest share of late operations, 1 − p.
-    """
-
-    rows: Sequence[Row]
-    statistic: Statistic
-    scale: float = 1.0
-    offset: float = 0.0
-    weights: FloatArray | None = None
-    allowed: float = math.inf
+    rows: Sequence[Row]  #: at least one
+    statistic: Statistic  #: over X of the rows
+    scale: float = 1.0  #: negative for a share in time, whose rows count late operations
+    offset: float = 0.0  #: 1 for a share in time
+    weights: FloatArray | None = None  #: of the rows, for a weighted sum
+    allowed: float = math.inf  #: largest share of late operations, 1 − p, for the smallest deadline
 
 
 def why_no_rows(problem: Problem, measure: Measure) -> str | None:
@@ -230,25 +172,11 @@ def why_no_rows(problem: Problem, measure: Measure) -> str | None:
 def rows(
     problem: Problem, measure: Measure, leader: int, *, deadline: int | None = None
 ) -> MeasureRows:
-    """Return a measure as rows under a leader.
+    """Return a measure as rows under a leader, O(sites · clients) for each row.
 
-    Parameters
-    ----------
-    problem, measure
-        As for :func:`placement.measures.values.value`.
-    leader
-        Site index.
-    deadline
-        Of a percentile: the deadline in bins whose late operations are counted.
-
-    Raises
-    ------
-    UnsupportedError
-        For a measure without rows (:func:`why_no_rows`).
-
-    Notes
-    -----
-    O(sites · clients) for each row; the successors of all losses share the costs of their leader.
+    `deadline` is that of a percentile, in bins, whose late operations are counted. The successors
+    of all losses share the costs of their leader. UnsupportedError for a measure without rows
+    (:func:`why_no_rows`).
     """
     reason = why_no_rows(problem, measure)
     if reason is not None:
@@ -328,10 +256,7 @@ def _mean_row(part: Problem, leader: int, lost: frozenset[int] | None = None) ->
 
 
 def mean_costs(demand: Demand, hops: FloatArray) -> FloatArray:
-    """Return w of the mean, ms·operations, shape (leaders, sites, intervals · clients).
-
-    `hops` are RTTs from sites to each leader, ms, shape (intervals, sites, leaders).
-    """
+    """Return w of the mean, ms·operations, shape (leaders, sites, intervals · clients)."""
     near = demand.near[..., np.newaxis] * demand.client_rtt
     relay = hops.transpose(2, 1, 0)[..., np.newaxis] * demand.relay
     return np.asarray(near.reshape(-1, near.shape[2]).T + relay.reshape(*relay.shape[:2], -1))

@@ -42,27 +42,13 @@ _WHOLE = 1e-6  # a share so little above whole steps, as a difference from 1, is
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A limited or minimised function of the plans under one leader: the largest of its rows.
-
-    Attributes
-    ----------
-    build
-        Makes the measure as rows.
-    scale
-        Value of the function times this is X.
-    allowed
-        Largest X that the evaluator takes; +∞ where the function is minimised.
-    measure
-        What it is of; None: the mean, or a limit on prices.
-    bins
-        Of late operations: bins in the longest sum of RTTs. 0 for other functions.
-    """
+    """A limited or minimised function of the plans under one leader: the largest of its rows."""
 
     build: Callable[[], MeasureRows]
-    scale: float
-    allowed: float
-    measure: Measure | None = None
-    bins: int = 0
+    scale: float  #: value of the function times this is X
+    allowed: float  #: largest X that the evaluator takes; +∞ where the function is minimised
+    measure: Measure | None = None  #: None: the mean, or a limit on prices
+    bins: int = 0  #: of late operations: bins in the longest sum of RTTs
 
     @cached_property  # tables take a while, and floors close most leaders
     def built(self) -> MeasureRows:
@@ -178,18 +164,10 @@ def functions(
 ) -> tuple[Function, ...]:
     """Return the limits of a question under a leader, and last what it minimises.
 
-    Parameters
-    ----------
-    problem
-        For which :func:`beyond_thresholds` gives no reason. Waits of the leader that are no quorum
-        are left out.
-    leader
-        Site index.
-    ties
-        Given: of the plans whose minimised value is at most this the mean is minimised.
-    deadline
-        Given: what is minimised is a percentile, and its function that of late operations at this
-        deadline, in bins, with as many allowed as for a limit.
+    :func:`beyond_thresholds` must give no reason. Waits of the leader that are no quorum are left
+    out. With `ties` the mean is minimised of the plans whose minimised value is at most this. With
+    a `deadline` (bins) what is minimised is a percentile, and its function that of late operations
+    at this deadline, with as many allowed as for a limit.
     """
     prices = ((one.allowed, _linear(leader, one.linear(leader))) for one in problem.limits)
     kept = [Function(partial(_single, problem, row), 1.0, allowed) for allowed, row in prices]

@@ -40,21 +40,13 @@ _READS_WRITES = {"reads": "read", "writes": "write"}
 
 @dataclass(frozen=True)
 class MeasureData(MeanLatency):
-    """The data of a question that measures read beside its instance.
+    """The data of a question that measures read beside its instance."""
 
-    Attributes
-    ----------
-    distributions
-        Of RTTs, for percentiles and shares in time: one, or one for each interval.
-    outages
-        Site or LEVEL:DOMAIN -> probability, for means over outages.
-    stored_gb
-        GB of one replica, for the GB copied; None: `Prices.stored_gb`.
-    """
-
+    #: of RTTs, for percentiles and shares in time: one, or one for each interval
     distributions: tuple[Distributions, ...] = field(default=(), hash=False)
+    #: site or LEVEL:DOMAIN -> probability
     outages: Mapping[str, float] = field(default_factory=dict, hash=False)
-    stored_gb: float | None = None
+    stored_gb: float | None = None  #: GB of one replica; None: `Prices.stored_gb`
 
 
 _NO_DATA = MeasureData()
@@ -63,22 +55,9 @@ _FEW_BINS = 1000
 
 
 def value(problem: Problem, measure: Measure, configuration: Configuration) -> float:
-    """Value of a measure of one configuration, in the measure's unit.
+    """Value of a measure: ms, a share, currency a month, GB or a count.
 
-    Parameters
-    ----------
-    problem
-        The question: demand, rules, prices, the present configuration, distributions, outages.
-    measure
-        What is asked for.
-    configuration
-        Site indices.
-
-    Returns
-    -------
-    float
-        ms, a share, currency a month, GB or a count. Infinite (a share: 0) where the service stops,
-        and for a percentile beyond the horizon of the distributions.
+    Infinite (a share: 0) where the service stops, and for a percentile beyond the horizon.
     """
     return float(values(problem, measure, [configuration])[0])
 
@@ -236,10 +215,7 @@ def focused(
 ) -> Problem:
     """Return the problem with the part of the demand that some operations of some clients make.
 
-    Raises
-    ------
-    InputError
-        For an unknown operation, client or domain, and for a part without any operation.
+    InputError for an unknown operation, client or domain, and for a part without any operation.
     """
     if not operations and not clients:
         return problem
@@ -319,10 +295,8 @@ def _homes(problem: Problem) -> list[int]:
 def losses_of(problem: Problem, measure: Measure) -> tuple[Loss, ...]:
     """Return the losses of a measure: those of its level, the named one, or the outages.
 
-    Raises
-    ------
-    InputError
-        For an unknown level, site or domain, and for outages that the question does not give.
+    InputError for an unknown level, site or domain, and for outages that the question does not
+    give.
     """
     if measure.over_outages:
         return tuple(_named_loss(problem, name) for name in outages_of(problem))
@@ -354,13 +328,7 @@ def _data(problem: Problem) -> MeasureData:
 
 
 def outages_of(problem: Problem) -> dict[str, float]:
-    """Return the probability of every outage by site or LEVEL:DOMAIN; "any LEVEL" is all of one.
-
-    Raises
-    ------
-    InputError
-        When the question gives none.
-    """
+    """Return the probability of every outage by site or LEVEL:DOMAIN; "any LEVEL" is all of one."""
     found: dict[str, float] = {}
     for name, p in _data(problem).outages.items():
         level = name.removeprefix("any ")
@@ -382,13 +350,7 @@ def _named(problem: Problem, level: str) -> list[str]:
 
 
 def distributions_of(problem: Problem) -> tuple[Distributions, ...]:
-    """Return the distributions of RTTs that a question brings, one or one an interval.
-
-    Raises
-    ------
-    InputError
-        When it brings none.
-    """
+    """Return the distributions of RTTs that a question brings, one or one an interval."""
     found = _data(problem).distributions
     if not found:
         raise InputError(
@@ -413,13 +375,7 @@ def percentile_of(problem: Problem, measure: Measure) -> Percentile:
 
 
 def deadline_bins(problem: Problem, measure: Measure) -> int:
-    """Return the deadline of a share that is answered in time, in bins of the distributions.
-
-    Raises
-    ------
-    InputError
-        For a deadline at or beyond the horizon, where nothing is known.
-    """
+    """Return the deadline of a share that is answered in time, in bins of the distributions."""
     one = distributions_of(problem)[0]
     assert measure.level is not None
     found = math.floor(measure.level / one.width + 1e-9)
@@ -435,13 +391,7 @@ def deadline_bins(problem: Problem, measure: Measure) -> int:
 
 @lru_cache(maxsize=16)
 def move_function(problem: Problem, kind: MeasureKind) -> LinearLimit:
-    """Return the changes, or the GB copied, as a linear function of the placement.
-
-    Raises
-    ------
-    InputError
-        Without a present configuration, and where the GB of a replica are not known.
-    """
+    """Return the changes, or the GB copied, as a linear function of the placement."""
     present = problem.present
     if present is None:
         raise InputError(

@@ -91,16 +91,9 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
 def at_sites(
     instance: Instance, kept: Sequence[int] | IntArray, names: Sequence[str] | None = None
 ) -> Instance:
-    """Return the instance with some of its sites, in another order or several times over.
+    """Return the instance with the `kept` of its sites, in another order or several times over.
 
-    Parameters
-    ----------
-    instance
-        Sites, clients, RTTs and demand.
-    kept
-        Site indices.
-    names
-        Of the new sites, unique; None: their own.
+    `names` are the unique ones of the new sites; None: their own.
     """
     kept = np.asarray(kept, dtype=np.intp)
     places, prices = instance.site_coordinates, instance.prices
@@ -119,27 +112,12 @@ def at_sites(
 def with_mix(instance: Instance, shares: Mapping[str, float]) -> Instance:
     """Return the instance with another operation mix; the number of operations stays.
 
-    Every operation is scaled by one factor for all clients and intervals. One that no client
-    issued is spread like all operations together.
+    Every operation is scaled by one factor for all clients and intervals. One that no client issued
+    is spread like all operations together; one without a share is issued no more. InputError for an
+    unknown operation, and for shares that are no numbers >= 0 or are all 0.
 
-    Parameters
-    ----------
-    instance
-        Sites, clients, RTTs and demand.
-    shares
-        Name of an operation -> its share, >= 0; they are divided by their sum. One that is left
-        out is issued no more.
-
-    Raises
-    ------
-    InputError
-        For an unknown operation, and for shares that are no numbers >= 0 or are all 0.
-
-    Examples
-    --------
     >>> import placement
-    >>> world = placement.load("world27")
-    >>> mixed = with_mix(world, {"weak_read": 3, "single_group": 1})
+    >>> mixed = with_mix(placement.load("world27"), {"weak_read": 3, "single_group": 1})
     >>> [round(float(n), 3) for n in mixed.counts.sum(axis=(0, 1)) / mixed.counts.sum()]
     [0.75, 0.0, 0.0, 0.25, 0.0]
     """
@@ -174,22 +152,9 @@ def with_site(instance: Instance, name: str, latitude: float, longitude: float) 
     """Return the instance with one more site, whose RTTs are modelled from distance.
 
     The RTTs are those of :meth:`placement.datasets.distance_rtt.RouteModel.expected_ms`, in both
-    directions and in every interval. The failure domains are those of the closest site.
-
-    Parameters
-    ----------
-    instance
-        Sites and clients with coordinates; a client with the name of a site is there.
-    name
-        Of the new site.
-    latitude, longitude
-        Degrees.
-
-    Raises
-    ------
-    InputError
-        For a name that exists, a place that is not on the globe, a site or client without
-        coordinates, and an instance with prices, which has none for the new site.
+    directions and in every interval; a client with the name of a site is there. The failure domains
+    are those of the closest site. InputError for a name that exists, a place off the globe, a site
+    or client without coordinates, and an instance with prices, which has none for the new site.
     """
     instance_of(instance, Instance, "instance", "a placement.Instance")
     if text(name, "name") in instance.sites:
@@ -295,13 +260,8 @@ PLACE = "place"
 def with_copies(instance: Instance, copies: int) -> Instance:
     """Return the instance with every site `copies` times, in groups; itself for one copy.
 
-    Copy k of a site is called ``NAME (k)``. The level ``place`` (:data:`PLACE`) has the sites of
-    the instance as domains.
-
-    Raises
-    ------
-    InputError
-        When the instance has a level of that name already.
+    Copy k of a site is called ``NAME (k)``. The new level ``place`` (:data:`PLACE`) has the sites
+    of the instance as domains; InputError where there is a level of that name.
     """
     if copies == 1:
         return instance

@@ -26,13 +26,7 @@ NO_DOMAIN = "\0"
 
 
 def majority(voters: int) -> int:
-    """Votes that make a majority of `voters`: ⌈(v + 1)/2⌉.
-
-    Examples
-    --------
-    >>> [majority(v) for v in (1, 2, 3, 4, 5, 6, 7)]
-    [1, 2, 2, 3, 3, 4, 4]
-    """
+    """Votes that make a majority of `voters`: ⌈(v + 1)/2⌉."""
     return voters // 2 + 1
 
 
@@ -272,20 +266,7 @@ class GroupRule(SiteRule):
         return np.zeros(held.shape[:-1], dtype=np.intp)
 
     def missing_after(self, held: IntArray, able: BoolArray) -> IntArray:
-        """Return :meth:`missing` after one more site joins, for each site that could.
-
-        Parameters
-        ----------
-        held
-            Sites in each domain, shape (..., domains).
-        able
-            Sites that the rule counts, shape (sites,).
-
-        Returns
-        -------
-        ndarray
-            Shape (..., sites).
-        """
+        """Return :meth:`missing` after one more able site joins, shape (..., sites)."""
         if self.least:
             gain = able & (self.labels == self.domain)
         else:
@@ -293,10 +274,7 @@ class GroupRule(SiteRule):
         return np.asarray(self.missing(held)[..., np.newaxis] - gain)
 
     def caps_only(self, role: Role | None = None) -> GroupRule:
-        """Return the cap of the rule alone; `role`: for another role than its own.
-
-        A cap on replicas binds every subset of them, as the voters are; a minimum does not.
-        """
+        """Return the cap alone, for its or another role: it binds subsets of the sites too."""
         return replace(self, role=role or self.role, min_domains=None, domain=-1, least=0)
 
     def infeasible_reason(self, room: IntArray, most: int) -> str:
@@ -544,12 +522,8 @@ def allowed_sites(problem: Problem) -> tuple[Rules, int]:
 
     They hold for any number of replicas, and have no rules about domains. The masks are read-only.
     Pins are the sites that must hold a replica but for voters that have no choice. What follows
-    from the number of replicas is not in `must_hold` yet, and still in `may_witness`.
-
-    Raises
-    ------
-    InputError
-        For an unknown site, and for names that contradict each other.
+    from the number of replicas is not in `must_hold` yet, and still in `may_witness`. InputError
+    for an unknown site, and for names that contradict each other.
     """
     instance = problem.instance
     size = len(instance.sites)
@@ -641,22 +615,10 @@ def allowed_sites(problem: Problem) -> tuple[Rules, int]:
 def compile_rules(
     problem: Problem, allowed: tuple[Rules, int], before: Rules | None = None
 ) -> Rules:
-    """Add the rules that the number of replicas decides; refuse contradictions.
+    """Add the rules that the number of replicas decides to what :func:`allowed_sites` says.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    allowed
-        What :func:`allowed_sites` says of it.
-    before
-        Rules of a problem that differs from it in the number of replicas alone, if there is one:
-        equal parts are taken from there.
-
-    Raises
-    ------
-    InputError
-        For numbers that contradict each other or the sites.
+    `before` are the rules of a problem that differs in the number of replicas alone: equal parts
+    are taken from there. InputError for numbers that contradict each other or the sites.
     """
     size = len(problem.instance.sites)
     known, pins = allowed

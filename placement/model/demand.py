@@ -74,19 +74,8 @@ def wait_terms(
 ) -> tuple[WaitTerm, ...]:
     """Return the distinct waits of some operations with their weights.
 
-    Parameters
-    ----------
-    instance
-        Its failure domains are read.
-    operations
-        What is counted.
-    counts
-        Weighted counts, shape (scenarios, clients, operations).
-
-    Raises
-    ------
-    InputError
-        For a level that the instance does not know, or where a site has no domain.
+    `counts` are weighted, shape (scenarios, clients, operations). InputError for an unknown level,
+    or where a site has no domain.
     """
     waits, times = wait_times(operations)
     return tuple(
@@ -154,13 +143,7 @@ class Demand:
         return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
 
     def part(self, clients: BoolArray, operations: BoolArray) -> Demand:
-        """Return the demand of some operations of some clients.
-
-        Parameters
-        ----------
-        clients, operations
-            Which of them count, shapes (clients,) and (operations,).
-        """
+        """Return the demand of the operations and clients that two masks name."""
         counts = self.counts * clients[:, np.newaxis] * operations
         alpha, beta, gamma, delta = self.coefficients.T
         return dataclasses.replace(
@@ -188,20 +171,7 @@ class Demand:
 
 
 def decay_weights(intervals: int, decay: float) -> FloatArray:
-    """Weights τ^(k−T) of the intervals k = 1..T, oldest first.
-
-    Raises
-    ------
-    InputError
-        Unless decay >= 1 (infinity allowed).
-
-    Examples
-    --------
-    >>> decay_weights(3, 2.0)
-    array([0.25, 0.5 , 1.  ])
-    >>> decay_weights(3, math.inf)
-    array([0., 0., 1.])
-    """
+    """Weights τ^(k−T) of the intervals k = 1..T, oldest first, for τ >= 1 (infinity allowed)."""
     rate = number(decay, "decay", minimum=1.0, infinite=True)
     age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
     if math.isinf(rate):
@@ -218,29 +188,10 @@ def aggregate(
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    decay
-        τ >= 1 of Eq. 2.
-    operations
-        Operations under a protocol; None: the operations of the instance.
-
-    Returns
-    -------
-    Demand
-        With one scenario, or, when RTTs vary, one per interval that has any weight.
-
-    Raises
-    ------
-    InputError
-        When there is nothing to optimise: all counts are zero.
-
-    Notes
-    -----
-    O(T·C·O) for T intervals, C clients, O operations, once per instance, decay and operations: all
-    problems on an instance share what comes out, of the last few protocols.
+    `decay` is τ >= 1 of Eq. 2; `operations` are those under a protocol, None: those of the
+    instance. One scenario, or, when RTTs vary, one per interval of any weight. InputError where all
+    counts are zero. O(T·C·O), once per instance, decay and operations: all problems on an instance
+    share what comes out, of the last few protocols.
     """
     own = operations is None or operations == instance.operations
     asked = instance.operations if operations is None or own else operations
@@ -315,13 +266,7 @@ def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:
 
 
 def reads_and_writes(instance: Instance) -> tuple[FloatArray, FloatArray]:
-    """Return reads and writes of each client over all intervals; shape (clients,) each.
-
-    Raises
-    ------
-    InputError
-        When no client reads.
-    """
+    """Return reads and writes of each client, shape (clients,); InputError when no client reads."""
     issued = instance.counts.sum(axis=0)
     writes = np.array([operation.is_transaction for operation in instance.operations])
     reads: FloatArray = issued[:, ~writes].sum(axis=1)

@@ -23,24 +23,12 @@ FIBRE_MS_PER_1000_KM = 10.0
 
 
 def great_circle_km(origin: npt.ArrayLike, destination: npt.ArrayLike) -> FloatArray:
-    """Return the great-circle distance between every two of two lists of points, by haversines.
+    """Return the great-circle distance in km, shape (n, m), by haversines.
 
-    d = 2 R asin √( sin²(Δφ/2) + cos φ₁ cos φ₂ sin²(Δλ/2) )
+        d = 2 R asin √( sin²(Δφ/2) + cos φ₁ cos φ₂ sin²(Δλ/2) )
 
-    Parameters
-    ----------
-    origin, destination
-        Latitude and longitude in degrees, shapes (n, 2) and (m, 2).
-
-    Returns
-    -------
-    FloatArray
-        Kilometres, shape (n, m).
-
-    Raises
-    ------
-    InputError
-        For another shape, or coordinates that are not on the globe (NaN included).
+    Points are latitude and longitude in degrees, shapes (n, 2) and (m, 2), as in
+    :func:`places_on_globe`.
     """
     start, end = places_on_globe(origin, "origin"), places_on_globe(destination, "destination")
     first, second = np.radians(start), np.radians(end)
@@ -53,13 +41,7 @@ def great_circle_km(origin: npt.ArrayLike, destination: npt.ArrayLike) -> FloatA
 
 
 def places_on_globe(values: npt.ArrayLike, field: str) -> FloatArray:
-    """Return points as an array of latitudes and longitudes in degrees, shape (n, 2).
-
-    Raises
-    ------
-    InputError
-        For another shape, or coordinates that are not on the globe (NaN included).
-    """
+    """Return points as latitudes and longitudes in degrees, shape (n, 2), or raise InputError."""
     points = np.asarray(values, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2:
         raise InputError("wrong shape", field=field, value=points.shape, expected="(n, 2)")
@@ -88,19 +70,8 @@ def checked_coordinates(
 ) -> FloatArray | None:
     """Return latitudes and longitudes in degrees, shape (n, 2), NaN where unknown.
 
-    Parameters
-    ----------
-    values
-        An array or a pandas table; None: there are none.
-    field
-        For messages.
-    names
-        Whose coordinates they are.
-
-    Raises
-    ------
-    InputError
-        For another shape, what is no number, and coordinates off the globe.
+    `values` are an array or a pandas table. InputError, with the `field`, for another shape, what
+    is no number, and coordinates off the globe.
     """
     if values is None:
         return None
@@ -149,25 +120,12 @@ class RttMatrix:
 
 
 def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
-    """Warn when RTTs are no milliseconds of a real network.
+    """Warn (UnitsWarning) when RTTs are no milliseconds of a real network.
 
-    Parameters
-    ----------
-    rtt
-        The diagonal of ``site_rtt`` is left out.
-    sites
-        Latitude and longitude of the sites in degrees, shape (sites, 2), or None.
-
-    Warns
-    -----
-    UnitsWarning
-        When the median lies below 1 ms between distinct sites, below 0.01 ms from clients, or above
-        10,000 ms; and when an RTT is below what light in fibre needs over the great circle, less
-        :data:`NEARBY_KM`. The second warning names the pair with the largest difference.
-
-    Notes
-    -----
-    O(intervals · rows · sites).
+    When the median lies below 1 ms between distinct sites, below 0.01 ms from clients, or above
+    10,000 ms; and when an RTT is below what light in fibre needs over the great circle, less
+    :data:`NEARBY_KM`. The second warning names the pair with the largest difference. O(intervals ·
+    rows · sites).
     """
     values, square = rtt.values, rtt.field == "site_rtt"
     outside = np.count_nonzero((values < _LOWEST[rtt.field]) | (values > _HIGHEST))

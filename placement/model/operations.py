@@ -47,27 +47,13 @@ _MOST_MEMBERS = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Answers that a wait needs from the members of one role.
+    """Answers that a wait needs from the members of one role; InputError for an unknown word."""
 
-    Parameters
-    ----------
-    need
-        How many: a whole number >= 1; "majority" of the role's members (with `scope` "inside": of
-        those in the domain); "quorum", the votes that the problem's commits wait for; "all".
-    role
-        "voters" or "replicas".
-    scope, level
-        Only members "inside" or "outside" the origin's domain of a failure-domain level; both
-        empty: all members.
-
-    Raises
-    ------
-    InputError
-        For a need, a role or a scope that there is not.
-    """
-
+    #: a number >= 1; "majority" of the role, with `scope` "inside" of those in the domain;
+    #: "quorum": as commits wait for
     need: Need
     role: WaitRole = "voters"
+    #: only members inside or outside the origin's domain of `level`; empty, as is `level`: all
     scope: Scope = ""
     level: str = ""
 
@@ -313,8 +299,6 @@ def kind_of(name: str, quorum: float) -> Kind:
     A read when it waits for no answers of others (`quorum` is 0), or when its name has the word
     "read" and none of "write", "modify" and "update"; else a write.
 
-    Examples
-    --------
     >>> kind_of("linearizable_read", 1), kind_of("single_group", 1), kind_of("read-modify-write", 2)
     ('read', 'write', 'write')
     """

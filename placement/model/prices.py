@@ -226,13 +226,7 @@ def checked_prices(
     clients: tuple[str, ...],
     operations: Sequence[Operation],
 ) -> Prices:
-    """Return the prices with every field checked against the instance, and read-only.
-
-    Raises
-    ------
-    InputError
-        Naming site or client, field, value and what was expected.
-    """
+    """Return the prices with every field checked against the instance, and read-only."""
     instance_of(prices, Prices, "prices", "placement.Prices(storage, …)")
     along, both = ("site", sites), [("client", clients), ("site", sites)]
     storage = nonnegative(prices.storage, "prices.storage", [along])

@@ -37,15 +37,7 @@ _PATH_OF: dict[tuple[float, float, float, float], str] = {
 
 
 def operation_path(operation: Operation) -> str:
-    """Return the kind of an operation, which decides its path; "other" keeps its row.
-
-    Examples
-    --------
-    >>> operation_path(Operation("audit", direct=1, quorum=1))
-    'write'
-    >>> operation_path(Operation("mostly fresh read", near=1, relay=0.3))
-    'other'
-    """
+    """Return the kind of an operation, which decides its path; "other" keeps its row."""
     if operation.has_waits:
         return "other"
     if operation.name == "relayed_strong_read":
@@ -223,17 +215,7 @@ def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Op
 def operations_under(
     protocol: object, instance: Instance, voters: int, quorum: int
 ) -> tuple[Operation, ...]:
-    """Return operations with the paths and waits of a question; names are unchanged.
-
-    Parameters
-    ----------
-    protocol
-        Of the question; anything but a :class:`Protocol` is none.
-    instance
-        With its operations.
-    voters, quorum
-        |V| and m of the question.
-    """
+    """Return operations with the paths and waits of a protocol; names are unchanged."""
     given = instance.operations
     if isinstance(protocol, Protocol):
         return _rewritten(protocol, given, voters, quorum)
@@ -778,13 +760,7 @@ def families() -> Mapping[str, ProtocolFamily]:
 
 
 def family_of(name: str) -> ProtocolFamily:
-    """Return the protocol of a name.
-
-    Raises
-    ------
-    InputError
-        When there is none, with the closest name that there is.
-    """
+    """Return the protocol of a name; InputError with the closest name when there is none."""
     if name not in families():
         expected = "one of " + ", ".join(families()) + nearest(name, families())
         raise InputError("unknown protocol", field="protocol", value=name, expected=expected)
@@ -796,10 +772,8 @@ def read_protocol(
 ) -> tuple[str, Mapping[str, float | str]]:
     """Return name and checked parameters of a protocol in words, beside parameters `given`.
 
-    Raises
-    ------
-    InputError
-        For an unknown name, for a parameter that is unknown or given twice, and for a bad value.
+    InputError for an unknown name, for a parameter that is unknown or given twice, and for a bad
+    value.
     """
     name, _, rest = text(name, "protocol").partition(":")
     if "=" in name:

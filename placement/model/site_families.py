@@ -84,15 +84,7 @@ class SiteFamily:
 
 
 class FamilyCount:
-    """Chosen sites by block, and the number of further sites that a family needs.
-
-    Parameters
-    ----------
-    family
-        The blocks.
-    least, most
-        Range of the number of chosen sites in all.
-    """
+    """Chosen sites by block, and how many more a family needs for `least`..`most` in all."""
 
     def __init__(self, family: SiteFamily, least: int, most: int) -> None:
         self.family, self._least, self._most = family, least, most
@@ -179,22 +171,8 @@ def family_counts(
 def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     """Return families that together are equivalent to the diversity rules of a role.
 
-    Parameters
-    ----------
-    rules
-        Of the problem.
-    role
-        "voters" or "replicas".
-
-    Returns
-    -------
-    tuple of SiteFamily
-        One family for each minimum number of domains, one for the other rules that are in none of
-        these, and more where levels cross. A rule is in every family whose blocks it does not
-        cross. Empty when there are no rules.
-
-    Notes
-    -----
+    One family for each minimum number of domains, one for the other rules that are in none of
+    these, and more where levels cross. A rule is in every family whose blocks it does not cross.
     O(domains · sites).
     """
     able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
@@ -300,17 +278,10 @@ class SiteSubset:
 def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
     """Yield every set that a `SiteSubset` admits, in lexicographic order of positions in `order`.
 
-    Raises
-    ------
-    LimitError
-        After `NODE_LIMIT` nodes.
-
-    Notes
-    -----
     Depth-first over positions, take before skip. A branch ends in four cases. The remaining
     positions cannot fill the set, or the caps do not admit enough of it. A minimum lacks more than
     the picks left or the domains (sites of a named domain) left. The first b positions cannot give
-    m. The cheapest completion breaks the budget.
+    m. The cheapest completion breaks the budget. LimitError after `NODE_LIMIT` nodes.
     """
     order = [int(site) for site in choice.order]
     if not choice.pinned <= set(order) or len(choice.pinned) > choice.size:

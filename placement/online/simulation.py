@@ -41,27 +41,11 @@ def check_fields(
     shares: Sequence[str] = (),
     flags: Sequence[str] = (),
 ) -> None:
-    """Check fields of a frozen dataclass, kind by kind.
+    """Check fields of a frozen dataclass in its ``__post_init__``, kind by kind.
 
-    Parameters
-    ----------
-    record
-        The object, in its ``__post_init__``.
-    counts
-        Whole numbers with their least value; they are stored as int.
-    least
-        Finite numbers with their least value.
-    positive
-        Finite numbers above 0.
-    shares
-        Numbers from 0 to 1.
-    flags
-        Truth values.
-
-    Raises
-    ------
-    InputError
-        Naming the field, its value and what was expected.
+    `counts` are whole numbers with their least value (stored as int), `least` finite numbers with
+    theirs, `positive` finite numbers above 0, `shares` numbers from 0 to 1, `flags` truth values.
+    InputError names the field, its value and what was expected.
     """
     for name, minimum in (counts or {}).items():
         object.__setattr__(record, name, whole(getattr(record, name), name, minimum=minimum))

@@ -101,11 +101,8 @@ class ReplicaSites:
 def replicas_of(args: argparse.Namespace) -> ReplicaSites:
     """Load the instance, and the replicas from the plan or by name.
 
-    Raises
-    ------
-    InputError
-        For a plan of another instance, a plan without a configuration, both or neither of
-        ``--plan`` and ``--replicas``, an unknown site, or a leader that holds no replica.
+    InputError for a plan of another instance, a plan without a configuration, both or neither of
+    ``--plan`` and ``--replicas``, an unknown site, or a leader that holds no replica.
     """
     instance = instance_from(args)
     chosen: tuple[str, ...] = ()

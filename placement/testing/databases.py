@@ -261,21 +261,9 @@ DATABASE_CHECKS: tuple[Callable[..., None], ...] = (
 
 
 def check_database(system: DatabaseSystem | str, *, seed: int = 0, count: int = 100) -> None:
-    """Run every check on a system.
+    """Run every check on a system (or its name) with `count` drawn deployments and names.
 
-    Parameters
-    ----------
-    system
-        The system, or the name it is registered under.
-    seed
-        Of the generated deployments and names.
-    count
-        How many of them.
-
-    Raises
-    ------
-    ConformanceError
-        With the first check that fails.
+    ConformanceError with the first check that fails.
     """
     chosen = load_system(system) if isinstance(system, str) else system
     for check in DATABASE_CHECKS:

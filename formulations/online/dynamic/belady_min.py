@@ -21,25 +21,9 @@ from placement.support.checks import IntArray
 
 
 def most_hits(events: IntArray, room: int) -> int:
-    """Return the most hits of a cache with `room` places.
+    """Return the most hits of a cache with `room` places, in O(n log n) for n events.
 
-    Parameters
-    ----------
-    events
-        Keys in the order of requests; −key − 1 for a write to `key`.
-    room
-        Places, >= 0.
-
-    Notes
-    -----
-    O(n log n) for n events.
-
-    Examples
-    --------
-    >>> most_hits(np.array([1, 2, 1, 2]), 1)
-    1
-    >>> most_hits(np.array([1, -2, 1]), 1)
-    0
+    `events` are keys in the order of requests, and −key − 1 for a write to `key`.
     """
     if room < 0:
         raise InputError("out of range", field="room", value=room, expected="at least 0")

@@ -71,10 +71,7 @@ class SubsetTable:
 def subset_table(problem: ReplicationProblem, objects: IntArray) -> SubsetTable:
     """Tabulate all 2^sites subsets for some objects. O(2^sites · Σ_i |preferred_i| · objects).
 
-    Raises
-    ------
-    LimitError
-        For more than 12 sites, or more entries than fit in memory.
+    LimitError for more than 12 sites, or more entries than fit in memory.
     """
     if problem.sites > _MOST_SITES:
         raise LimitError(
@@ -261,20 +258,10 @@ _MOST_LEFT = 50_000
 def solve_lagrangean(
     problem: ReplicationProblem, *, close: bool = True, time_limit: float = math.inf
 ) -> ReplicationPlan:
-    """Solve a problem by Lagrangean relaxation.
+    """Solve a problem of at most 12 sites by Lagrangean relaxation.
 
-    Parameters
-    ----------
-    problem
-        At most 12 sites, any number of objects.
-    close
-        Whether to close the gap that rounding leaves.
-    time_limit
-        Seconds for closing it; at the limit, or at Ctrl-C, the best plan and bound are returned.
-
-    Returns
-    -------
-    The plan; its bound is the Lagrangean one, or the cost itself where the gap was closed.
+    With `close` the gap that rounding leaves is closed, and the bound is then the cost itself. At
+    the time limit (seconds), or at Ctrl-C, the best plan and bound are returned.
     """
     deadline = time.perf_counter() + time_limit
     dual = solve_dual(problem)

@@ -152,11 +152,6 @@ def check_objective(outcome: HighsResult, scale: float, cost: float, base: float
 
     An incumbent of a run that was stopped may leave savings unclaimed, so that it costs less than
     HiGHS says; never more.
-
-    Raises
-    ------
-    SolverError
-        When the two differ otherwise.
     """
     more = cost - outcome.objective / scale
     less = outcome.verdict is Verdict.OPTIMAL and -more > TOLERANCE * base
@@ -167,23 +162,11 @@ def check_objective(outcome: HighsResult, scale: float, cost: float, base: float
 
 
 def solve_milp(problem: ReplicationProblem, *, time_limit: float = math.inf) -> ReplicationPlan:
-    """Return the best copies, with a proven bound.
+    """Return the best copies, with a proven bound; at the limit or at Ctrl-C what there is.
 
     The bound is the safe bound of the relaxation; where that does not reach the cost, branch and
     bound on safe bounds closes the rest (:mod:`formulations.solvers.safe_bounds`). HiGHS's own
-    bound is not used.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    time_limit
-        Seconds; the best copies so far, with the bound so far, when they have passed, or at Ctrl-C.
-
-    Raises
-    ------
-    SolverError
-        When HiGHS's objective is not the evaluator's.
+    bound is not used. SolverError when HiGHS's objective is not the evaluator's.
     """
     deadline = time.perf_counter() + time_limit
     model = _model(problem)

@@ -54,25 +54,9 @@ class Fluid:
 def fluid_bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     """Solve the program with HiGHS and prove a bound from its duals.
 
-    Parameters
-    ----------
-    window
-        The reads; for a whole path, cut at 0.
-    width
-        Ticks per bin; must divide the epoch.
-    steps
-        Ascent steps on the prices; the duals of a large program are hard to improve.
-
-    Raises
-    ------
-    InputError
-        When the width does not divide the epoch.
-    SolverError
-        When HiGHS fails.
-
-    Notes
-    -----
-    (replication + 2)·groups·bins columns.
+    The window of a whole path is cut at 0. `width` counts ticks per bin and divides the epoch, else
+    InputError; `steps` ascent steps on the prices (the duals of a large program are hard to
+    improve). (replication + 2)·groups·bins columns.
     """
     check_width(width, window)
     began = time.perf_counter()
@@ -139,24 +123,10 @@ def path_bound(sample: ServerSamplePath, *, bins: int = 200, steps: int = 10) ->
     """Return a proven lower bound on the mean latency in ms of the reads of a path on a grid.
 
     It holds for every policy that interrupts no service, holding reads back included: copies and
-    updates are left out, which can only help.
-
-    Parameters
-    ----------
-    sample
-        From :meth:`placement.online.selection.sample_path.ServerSamplePath.on_grid`, with reads
-        that arrive.
-    bins
-        About this many bins of time, and at most one for ten reads; more are tighter and slower.
-    steps
-        Ascent steps on the prices.
-
-    Raises
-    ------
-    InputError
-        Without any read, or off the grid.
-    UnsupportedError
-        For generators in a closed loop.
+    updates are left out, which can only help. The path comes from
+    :meth:`placement.online.selection.sample_path.ServerSamplePath.on_grid`. There are about `bins`
+    bins of time, and at most one for ten reads; more are tighter and slower. InputError without any
+    read, or off the grid; UnsupportedError for generators in a closed loop.
     """
     cluster = sample.cluster
     reads = sample.mix >= cluster.update_share

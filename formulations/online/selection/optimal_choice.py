@@ -66,28 +66,11 @@ def solve(
     seed: int = 0,
     threads: int = 1,
 ) -> Optimum:
-    """Minimise the mean flow time of a window's reads.
+    """Minimise the mean flow time of a window's reads; Ctrl-C keeps what there is.
 
-    Parameters
-    ----------
-    window
-        The reads.
-    order
-        "any" or "fcfs"; see above.
-    seconds, seed, threads
-        Of the search; Ctrl-C keeps what there is.
-
-    Raises
-    ------
-    InputError
-        For another order.
-    SolverError
-        When CP-SAT fails, or the check of schedules refutes its plan.
-
-    Notes
-    -----
     Proofs close up to some twenty reads; beyond, take the bound of
-    :func:`formulations.online.selection.linear_bounds.fluid_bound`.
+    :func:`formulations.online.selection.linear_bounds.fluid_bound`. SolverError when CP-SAT fails,
+    or the check of schedules refutes its plan.
     """
     if order not in get_args(Order):
         raise InputError(

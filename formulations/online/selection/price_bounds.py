@@ -56,29 +56,16 @@ class Priced:
 
 
 def check_width(width: int, window: Window) -> None:
-    """Check that no bin of `width` ticks lies in two epochs.
-
-    Raises
-    ------
-    InputError
-        When the epoch is no multiple of `width`.
-    """
+    """Raise InputError unless no bin of `width` ticks lies in two epochs."""
     if width < 1 or (window.epoch and window.epoch % width):
         expected = f"a divisor of the epoch, {window.epoch} ticks"
         raise InputError("bins that straddle epochs", field="width", value=width, expected=expected)
 
 
 def price(window: Window, prices: ServerTimePrices) -> Priced:
-    """Compute the bound of some prices.
+    """Compute the bound of some prices, in O(reads·replication·bins waited).
 
-    Raises
-    ------
-    InputError
-        When a price is negative or not finite, or the width does not divide the epoch.
-
-    Notes
-    -----
-    O(reads·replication·bins waited), vectorised over reads.
+    InputError when a price is negative or not finite, or the width does not divide the epoch.
     """
     width, value = prices.width, prices.value
     check_width(width, window)
@@ -166,22 +153,10 @@ def room_left(window: Window, shape: tuple[int, ...], width: int, first: int = 0
 def ascend(
     window: Window, prices: ServerTimePrices, target_ms: float, steps: int = 30
 ) -> tuple[ServerTimePrices, Priced]:
-    """Improve prices by subgradient steps of Polyak's length.
+    """Improve prices by subgradient steps of Polyak's length; return the best with their bound.
 
-    Parameters
-    ----------
-    window
-        The reads.
-    prices
-        To start from.
-    target_ms
-        Mean flow time of some plan: the bound can't pass it, and steps aim at it.
-    steps
-        How many. The step shrinks by a half whenever three in a row have not improved the bound.
-
-    Returns
-    -------
-    The best prices found, with their bound.
+    `target_ms` is the mean flow time of some plan: the bound can't pass it, and steps aim at it.
+    The step shrinks by a half whenever three in a row have not improved the bound.
     """
     now, length, idle = prices, 1.0, 0
     found = best = price(window, prices)

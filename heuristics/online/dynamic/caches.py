@@ -39,13 +39,8 @@ class ArcCache:
 
     Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, Figure 4
     (Matri et al. cite their "One up on LRU", ;login: 28 (4), 2003). T1 holds what was read once
-    lately, T2 what was read again; B1 and B2 remember what they evicted; p is the size T1 should
-    have.
-
-    Parameters
-    ----------
-    room
-        c, objects held at most; as many more keys are remembered.
+    lately, T2 what was read again; B1 and B2 remember what they evicted, as many keys as there is
+    room for; p is the size T1 should have.
     """
 
     def __init__(self, room: int) -> None:
@@ -124,12 +119,8 @@ NAMES = ("LRU", "MRU", "RR", "ARC")
 def cache_maker(name: str, rng: np.random.Generator) -> Callable[[int], Cache]:
     """Return the function that makes a cache of a kind for a given capacity.
 
-    Parameters
-    ----------
-    name
-        LRU, MRU (least, most recently used), RR (random replacement) or ARC (adaptive).
-    rng
-        What RR draws from; the others draw nothing.
+    LRU, MRU (least, most recently used), RR (random replacement, drawn from `rng`) or ARC
+    (adaptive).
     """
     victims: dict[str, Callable[[OrderedDict[int, None]], int]] = {
         "LRU": lambda held: next(iter(held)),

@@ -79,20 +79,9 @@ def run_votes(
 ) -> VoteRun:
     """Vote for `rounds` rounds, starting without dynamic copies; stop early once states repeat.
 
-    Parameters
-    ----------
-    problem
-        Its capacity is k of each site; with a grace period sites exceed it.
-    grace
-        g >= 1. A copy goes at the g-th consecutive list without it: 1 deletes at once.
-    rounds
-        At most.
-    in_ms
-        Whether votes count the ms that a copy saves; in the paper each counts 1.
-
-    Notes
-    -----
-    O(rounds · sites · objects · log objects). Writes do not vote.
+    The capacity is k of each site; with a grace period sites exceed it: a copy goes at the g-th
+    consecutive list without it. Votes count the ms that a copy saves (`in_ms`), or 1 as in the
+    paper; writes do not vote. O(rounds · sites · objects · log objects).
     """
     instance_of(problem, ReplicationProblem, "problem", "a ReplicationProblem")
     rounds = whole(rounds, "rounds", minimum=1)
@@ -123,13 +112,9 @@ _LOCAL = "local weighted top-k"
 def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
     """Give each site the copies of largest positive local saving; ties to the smaller object.
 
-    That of a copy at j for the clients of j, less its writes: reads[j, o] · (rtt to the closest
-    static copy − rtt within j) − write_cost[j, o]; −∞ where there is a static copy.
-
-    Optimal when no site prefers another: the objective is then a sum over sites. In general it
-    ignores that neighbours serve each other.
-
-    O(sites · objects · log objects).
+    That of a copy at j: reads[j, o] · (rtt to the closest static copy − rtt within j) −
+    write_cost[j, o]; −∞ where there is a static copy. Optimal when no site prefers another. O(sites
+    · objects · log objects).
     """
     own = np.diag(problem.geography.rtt)[:, None]
     saving = problem.reads * (problem.static_rtt - own) - problem.write_cost
@@ -148,14 +133,8 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
 
     Ties go to the smaller object, then the smaller site. Gains are evaluated lazily: each site
     walks its candidates in the order of their gain when alone, which bounds their gain later.
-
-    Returns
-    -------
-    The plan. Without costs of writes its bound is base − 2·saved, from the guarantee, or 0.
-
-    Notes
-    -----
-    O(S·M log M + P·S² log), S sites, M objects, P = Σ capacity copies placed.
+    Without costs of writes the bound is base − 2·saved, from the guarantee, or 0. O(S·M log M +
+    P·S²), S sites, M objects, P = Σ capacity copies placed.
     """
     alone, rtt = single_savings(problem), problem.geography.rtt
     wanted_by: list[list[int]] = [[] for _ in range(problem.sites)]

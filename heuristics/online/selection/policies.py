@@ -119,10 +119,7 @@ class Policy:
 class _Tied(Policy):
     """Base of the policies that rank replicas by a score.
 
-    Parameters
-    ----------
-    tie
-        "random", or "ring" as in the authors' simulator.
+    `tie` is "random", or "ring" as in the authors' simulator.
     """
 
     tie: Tie = field(default="random", kw_only=False)

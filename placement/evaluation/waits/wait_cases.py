@@ -125,13 +125,7 @@ class SingleWait:
         )  # fmt: skip
 
     def of_sites(self, leaders: IntArray) -> SingleWait:
-        """Return the same cases with a row for every site; the sites that do not lead have none.
-
-        Parameters
-        ----------
-        leaders
-            Sites of the present rows, ascending.
-        """
+        """Return the same cases with a row for every site; those of other sites are empty."""
         sites = self.scope.shape[1]
         if len(leaders) == sites:
             return self
@@ -271,17 +265,8 @@ class WaitCases:
 
     @classmethod
     def of(cls, demand: Demand, rules: Rules, leaders: Sequence[int]) -> WaitCases:
-        """Work out the cases of some leaders.
+        """Work out the cases of some leaders (site indices); :func:`no_cases` must be None.
 
-        Parameters
-        ----------
-        demand, rules
-            Of a problem for which :func:`no_cases` returns None.
-        leaders
-            Site indices.
-
-        Notes
-        -----
         O(cases · sites) for each leader: one case per distance to a site that a clause is about,
         and with two distinct waits one per pair of them.
         """
@@ -525,13 +510,7 @@ class _Forest:
 
 
 class CaseGreedy:
-    """The cases of one leader, and the least sums of sites that meet them.
-
-    Parameters
-    ----------
-    cases
-        Of the leader alone.
-    """
+    """The cases of one leader, and the least sums of sites that meet them."""
 
     def __init__(self, cases: WaitCases) -> None:
         self._cases, self.number = cases, len(cases.price)
@@ -556,23 +535,10 @@ class CaseGreedy:
         self, case: int, held: Collection[int], order: Iterable[int], rho: Sequence[int],
         least: int, most: int,
     ) -> int | None:  # fmt: skip
-        """Least Σ ρ over `least`..`most` sites that, beside those held, meet a case.
+        """Least Σ ρ over `least`..`most` sites of `order` that, beside those held, meet a case.
 
-        Parameters
-        ----------
-        case
-            Its number.
-        held
-            Sites that hold a replica.
-        order
-            The others that may, by ascending ρ.
-        rho
-            ρ of every site.
-
-        Returns
-        -------
-        int or None
-            A lower bound of it: the largest of the least sums for one family. None: impossible.
+        `order` ascends by ρ. A lower bound: the largest of the least sums for one family. None:
+        impossible.
         """
         member, largest = self._member[case], None
         if any(member[s] & FORBIDDEN for s in held):
@@ -597,13 +563,7 @@ class CaseGreedy:
 
 
 class _FamilyShortage:
-    """Sites that the blocks of one family still lack.
-
-    Attributes
-    ----------
-    total
-        Sites that are needed at least.
-    """
+    """Sites that the blocks of one family still lack, and their least number (`total`)."""
 
     def __init__(
         self, blocks: Sequence[tuple[int, int, int]], family: int, held: Sequence[int]

@@ -31,20 +31,7 @@ def least_replicas(problem: Problem) -> int:
 
 
 def refuse_waits(problem: Problem, what: str) -> None:
-    """Refuse operations with waits or constants where only the four coefficients are known.
-
-    Parameters
-    ----------
-    problem
-        The question.
-    what
-        What cannot take them, in words, such as "a range of an RTT".
-
-    Raises
-    ------
-    UnsupportedError
-        For a question whose operations have waits or constants, or with witnesses.
-    """
+    """Refuse waits, constants and witnesses for `what`, which knows the four coefficients only."""
     refuse_witnesses(problem, what)
     if problem.demand.has_waits:
         raise UnsupportedError(
@@ -55,18 +42,7 @@ def refuse_waits(problem: Problem, what: str) -> None:
 
 
 def refuse_witnesses(problem: Problem, what: str) -> None:
-    """Refuse voters without a replica where only replicas are told apart.
-
-    Parameters
-    ----------
-    problem, what
-        As of :func:`refuse_waits`.
-
-    Raises
-    ------
-    UnsupportedError
-        For a question with witnesses.
-    """
+    """Refuse voters without a replica for `what`, which tells only replicas apart."""
     if problem.rules.witnesses:
         raise UnsupportedError(
             f"witnesses: {what} supports only voters with a replica: got "
@@ -75,14 +51,11 @@ def refuse_witnesses(problem: Problem, what: str) -> None:
 
 
 def check_waits(problem: Problem) -> None:
-    """Refuse a question with an impossible wait, or with more than waits.
+    """Raise InputError for an impossible wait, or for more than waits.
 
-    Raises
-    ------
-    InputError
-        For more answers than members, for voters that are not all replicas where the nearest
-        replica or the client waits, for a leader where there is none, for transactions without a
-        path under the protocol, and for money. Objectives refuse what they cannot take.
+    That is more answers than members, voters that are not all replicas where the nearest replica or
+    the client waits, a leader where there is none, transactions without a path under the protocol,
+    and money. Objectives refuse what they cannot take.
     """
     demand, rules = problem.demand, problem.rules
     if isinstance(problem.protocol, Protocol):
@@ -203,27 +176,10 @@ def role_size(rules: Rules, clause: Clause, replicas: int) -> int:
 
 
 def wait_notes(problem: Problem) -> tuple[str, ...]:
-    """Return notes for the reader of a plan about the protocol and about waits given by hand.
+    """Return sentences about the protocol and about waits given by hand; of neither: none.
 
-    Parameters
-    ----------
-    problem
-        The question; one without a protocol and without waits has no notes.
-
-    Returns
-    -------
-    tuple of str
-        Sentences: those of :meth:`.Protocol.notes`; quorums of at most half of the voters, with
-        the votes that an election then needs; clauses that never decide how long their wait lasts.
-
-    Examples
-    --------
-    >>> import placement
-    >>> asked = placement.with_waits(
-    ...     placement.load("world27"), {"single_group": ["leader: 2 of voters + 3 of voters"]}
-    ... )
-    >>> print(*wait_notes(placement.Problem(asked, replicas=5, voters=5)))  # doctest: +ELLIPSIS
-    the clause '2 of voters' of the wait 'leader: 2 of voters + 3 of voters' never decides how ...
+    Those of :meth:`.Protocol.notes`; quorums of at most half of the voters, with the votes that an
+    election then needs; clauses that never decide how long their wait lasts.
     """
     rules = problem.rules
     said: list[str] = []

@@ -51,13 +51,7 @@ _ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
 def wait_order(waits: FloatArray, weights: FloatArray) -> IntArray:
     """Return the sites by Σ_k D_k·d_k(ℓ, ·), ties in site order, shape (…, sites).
 
-    Parameters
-    ----------
-    waits
-        RTT from the leader to every site in each scenario, ms, shape (scenarios, sites); of several
-        leaders, shape (scenarios, leaders, sites).
-    weights
-        D of each scenario, shape (scenarios,).
+    `waits` are RTTs from the leaders in ms, shape (scenarios, …, sites); `weights` are D_k.
     """
     total = np.zeros(waits.shape[1:])
     for weight, row in zip(weights.tolist(), waits, strict=True):
@@ -66,19 +60,7 @@ def wait_order(waits: FloatArray, weights: FloatArray) -> IntArray:
 
 
 def nearest_voters(waits: FloatArray, quorum: int, may_vote: BoolArray) -> IntArray:
-    """Return N_k of each scenario and the next site, nearest first, shape (scenarios, …, m + 1).
-
-    Fewer sites where fewer may vote.
-
-    Parameters
-    ----------
-    waits
-        As in :func:`wait_order`.
-    quorum
-        m.
-    may_vote
-        Which sites may vote, shape (sites,).
-    """
+    """Return the m + 1 nearest voters (N_k and the next), shape (scenarios, …, m + 1) or fewer."""
     last = min(quorum + 1, int(may_vote.sum()))
     order = np.argsort(np.where(may_vote, waits, np.inf), axis=-1, kind="stable")
     return np.asarray(order[..., :last])
@@ -87,18 +69,9 @@ def nearest_voters(waits: FloatArray, quorum: int, may_vote: BoolArray) -> IntAr
 def floor_costs(
     costs: Costs, order: IntArray, nearest: IntArray, quorum: int, voters: int
 ) -> Costs:
-    """Return e by place in an order, shape (…, sites).
+    """Return e by place in an order, shape (…, sites), from D_k·d_k(ℓ, ·) of any type of number.
 
-    Parameters
-    ----------
-    costs
-        D_k·d_k(ℓ, ·), of any type of number, shape (scenarios, …, sites).
-    order
-        The sites in the order of the lemma, shape (…, sites).
-    nearest
-        Of :func:`nearest_voters`.
-    quorum, voters
-        m and v.
+    `order` is that of the lemma, `nearest` comes from :func:`nearest_voters`.
     """
     placed = np.take_along_axis(costs, np.broadcast_to(order, costs.shape), axis=-1)
     from_end = np.minimum.accumulate(placed[..., ::-1], axis=-1)[..., ::-1]
@@ -127,23 +100,8 @@ def wait_floors(
 ) -> FloatArray:
     """Return e of every site, rounded down, in ms times rounds of votes, shape (…, sites).
 
-    Parameters
-    ----------
-    waits, weights
-        As in :func:`wait_order`.
-    quorum, voters, may_vote
-        m, v, and which sites may vote.
-
-    Notes
-    -----
     For each leader O(scenarios · sites · log sites). Where products and sums are whole numbers
     below 2^52, nothing is rounded.
-
-    Examples
-    --------
-    >>> waits = np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]])
-    >>> wait_floors(waits, np.ones(2), voters=3, quorum=2, may_vote=np.ones(3, dtype=bool))
-    array([ 0.,  2., 10.])
     """
     order = wait_order(waits, weights)
     costs = weights.reshape(-1, *[1] * (waits.ndim - 1)) * waits

@@ -18,23 +18,9 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 
 def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> IntArray:
-    """Return how many answers a clause needs.
+    """Return how many answers a clause needs, in the shape of `members` (how many are asked).
 
-    Parameters
-    ----------
-    clause
-        What is asked for.
-    role_size
-        Members of the role in all.
-    quorum
-        m of the problem.
-    members
-        How many of them are asked, those inside or outside; any shape.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `members`.
+    `role_size` counts the members of the role in all.
     """
     if clause.need == "all":
         return members
@@ -55,29 +41,11 @@ def wait_latency(
     near: IntArray,
     quorum: int,
 ) -> FloatArray:
-    """Return how long one wait lasts in many configurations, ms.
+    """Return how long one wait lasts in many configurations, ms, shape (n, clients).
 
-    Parameters
-    ----------
-    term
-        The wait.
-    client_rtt, site_rtt
-        RTTs of one scenario, shapes (clients, sites) and (sites, sites).
-    leaders, voters, replicas
-        Site indices, shapes (n,), (n, v) and (n, r).
-    near
-        Every client's nearest replica, shape (n, clients).
-    quorum
-        m of the problem.
-
-    Returns
-    -------
-    ndarray
-        Shape (n, clients), or (n, 1) for a wait of the leader; infinite where it cannot be met.
-
-    Notes
-    -----
-    O(n · clients · members) per clause, in NumPy.
+    (n, 1) for a wait of the leader; infinite where it cannot be met. RTTs are those of one
+    scenario; `near` is every client's nearest replica, shape (n, clients). O(n · clients · members)
+    per clause.
     """
     latest = np.zeros((len(leaders), 1))
     for clause, labels in zip(term.clauses, term.labels, strict=True):

@@ -67,16 +67,8 @@ def no_rows(problem: Problem) -> str | None:
 def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, int], LeaderWait]:
     """Return the waits of a leader beside the rounds of votes, by (place in the demand, scenario).
 
-    Parameters
-    ----------
-    demand, rules
-        Of a question for which :func:`no_rows` returns None.
-    leader
-        Site index.
-
-    Notes
-    -----
-    O(S²) for each clause and scenario: a radius for each site, with a coefficient for each.
+    :func:`no_rows` must be None. O(S²) for each clause and scenario: a radius for each site, with a
+    coefficient for each.
     """
     found: dict[tuple[int, int], LeaderWait] = {}
     members = rules.may_hold | rules.may_vote | (np.arange(len(rules.may_hold)) == leader)

@@ -58,19 +58,8 @@ def simulate_caches(
 ) -> CacheTrace:
     """Simulate caches under the requests that :func:`~…simulator.simulate` sees for this seed.
 
-    Parameters
-    ----------
-    world, workload, seed
-        As for votes.
-    make
-        Makes the cache of one node, given its room; None: the unmodified store without caches.
-    k
-        Objects cached at each site, spread over its nodes; a multiple of their number.
-    forwarding
-        What a write waits for: acknowledged evictions at all sites (the default), or all copies.
-
-    Notes
-    -----
+    `make` makes the cache of one node, given its room; None: the unmodified store without caches.
+    `k` objects are cached at each site, spread over its nodes; a multiple of their number.
     O(requests), one call of Python per read.
     """
     rtt = world.geography.rtt

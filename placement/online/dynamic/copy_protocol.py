@@ -33,47 +33,25 @@ from placement.support.checks import instance_of, number
 
 @dataclass(frozen=True, slots=True)
 class ProtocolSettings:
-    """Sites, load, adversary, and assumptions of the protocol.
+    """Sites, load, adversary, and assumptions of the protocol; for the last four see the module."""
 
-    Parameters
-    ----------
-    static, dynamic
-        Numbers of static nodes (the first is the primary) and of sites for dynamic copies.
-    rounds, round_ms
-        Length of the run. In each round each site is popular with probability 1/2.
-    reads, writes
-        Per round, on average; a write is acknowledged when all copies have it that its
-        coordinator, a random static node, knows.
-    delay_ms
-        Mean delay of a message (exponential).
-    slow, slow_factor
-        Part of the messages that take `slow_factor` times as long.
-    loss
-        Probability that a message is lost; it is sent again after ten mean delays.
-    lost_rounds
-        Probability that a node does not get the popularity list of a round.
-    skew_ms
-        Largest error of the clock of a node.
-    restarts
-        Restarts of static nodes per round, on average. Writes that a node coordinates when it
-        restarts are never acknowledged.
-    in_order, keep_early, incarnations, persist
-        See the module.
-    """
-
-    static: int = 3
-    dynamic: int = 3
+    static: int = 3  #: static nodes, the first is the primary
+    dynamic: int = 3  #: sites for dynamic copies
     _: KW_ONLY
-    rounds: int = 40
+    rounds: int = 40  #: in each, each site is popular with probability 1/2
     round_ms: float = 100.0
-    reads: float = 30.0
+    reads: float = 30.0  #: per round, on average
+    #: per round; acknowledged when all copies have it that its coordinator, a random static node,
+    #: knows
     writes: float = 10.0
-    delay_ms: float = 2.0
-    slow: float = 0.1
+    delay_ms: float = 2.0  #: mean delay of a message (exponential)
+    slow: float = 0.1  #: part of the messages that take `slow_factor` times as long
     slow_factor: float = 40.0
-    loss: float = 0.0
-    lost_rounds: float = 0.1
-    skew_ms: float = 30.0
+    loss: float = 0.0  #: probability; a lost message is sent again after ten mean delays
+    lost_rounds: float = 0.1  #: probability that a node misses the popularity list of a round
+    skew_ms: float = 30.0  #: largest error of the clock of a node
+    #: of static nodes per round, on average; writes that such a node coordinates are never
+    #: acknowledged
     restarts: float = 0.0
     in_order: bool = True
     keep_early: bool = True
@@ -120,19 +98,10 @@ class ProtocolRun:
 
 
 def simulate_protocol(settings: ProtocolSettings, seed: int) -> ProtocolRun:
-    """Simulate one object.
+    """Simulate one object in O(messages log messages).
 
-    Parameters
-    ----------
-    settings
-        What happens.
-    seed
-        Of all delays and draws; the same seed gives settings that differ in their assumptions
-        alone the same popularity and the same clocks.
-
-    Notes
-    -----
-    O(messages log messages).
+    The same seed gives settings that differ in their assumptions alone the same popularity and the
+    same clocks.
     """
     instance_of(settings, ProtocolSettings, "settings", "ProtocolSettings")
     run = _ProtocolSimulation(settings, np.random.SeedSequence(checked_seed(seed)))

@@ -236,30 +236,17 @@ CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
 class RequestWorkload:
     """Volume of requests, and times at which hot sets change.
 
-    Parameters
-    ----------
-    seconds
-        Length of the run.
-    rate
-        Requests per second of each generator, a Poisson process.
-    write_share
-        Share of requests that are writes.
-    write_keys
-        "read": writes go to keys drawn like those of reads, so that they evict objects from caches
-        and wait for dynamic copies. "other": each goes to a separate key that is never read and
-        lies at the same place on the ring, as in Figure 6 of the paper; such keys have static
-        copies alone.
-    restart_every
-        Seconds between restarts, which go through the generators in turn; 0: never.
-    tick
-        Seconds that are simulated at once.
+    Writes of "other" keys go each to a separate key that is never read and lies at the same place
+    on the ring, as in Figure 6 of the paper; such keys have static copies alone. Writes of "read"
+    keys evict objects from caches and wait for dynamic copies.
     """
 
-    seconds: float = 300.0
-    rate: float = 1000.0
+    seconds: float = 300.0  #: length of the run
+    rate: float = 1000.0  #: requests per second of each generator, a Poisson process
     write_share: float = 0.0
+    #: seconds between restarts, which go through the generators in turn; 0: never
     restart_every: float = 30.0
-    tick: float = 0.5
+    tick: float = 0.5  #: seconds that are simulated at once
     write_keys: WriteKeys = "read"
 
     def __post_init__(self) -> None:

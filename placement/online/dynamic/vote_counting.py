@@ -54,23 +54,8 @@ def vote_rates(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = Fal
 def most_voted(votes: FloatArray | IntArray, k: int) -> IntArray:
     """Return the k keys with most votes, most first; ties go to the smaller key.
 
-    Keys without votes are never among them, so that there may be fewer than k.
-
-    Parameters
-    ----------
-    votes
-        Votes of each key, shape (keys,).
-    k
-        How many.
-
-    Notes
-    -----
-    O(keys + c log c), c the number of keys with at least as many votes as the k-th.
-
-    Examples
-    --------
-    >>> most_voted(np.array([3, 0, 5, 3]), 2).tolist()
-    [2, 0]
+    Keys without votes are never among them, so that there may be fewer than k. `votes` has shape
+    (keys,). O(keys + c log c), c the number of keys with at least as many votes as the k-th.
     """
     k = whole(k, "k")
     candidates = np.flatnonzero(votes > 0)
@@ -104,25 +89,8 @@ class SpaceSaving:
 
     After n additions to c counters, with f the true frequency of a monitored key, e its error and
     mn the least count: f <= count <= f + e, e <= mn <= n/c, and every key with f > n/c is
-    monitored.
-
-    Parameters
-    ----------
-    counters
-        c >= 1.
-
-    Notes
-    -----
-    Keys of one count share a bucket, so that an addition takes O(1): a key moves to the next count,
-    or replaces the key that has had the least count for longest.
-
-    Examples
-    --------
-    >>> sketch = SpaceSaving(2)
-    >>> sketch.extend([7, 7, 8, 9])
-    >>> summary = sketch.summary()
-    >>> summary.keys.tolist(), summary.counts.tolist(), summary.errors.tolist()
-    ([7, 9], [2, 2], [0, 1])
+    monitored. Keys of one count share a bucket, so that an addition takes O(1): a key moves to the
+    next count, or replaces the key that has had the least count for longest.
     """
 
     def __init__(self, counters: int) -> None:
@@ -228,20 +196,8 @@ def top(summary: Summary, k: int) -> IntArray:
 class CopySet:
     """Dynamic copies of all sites, with the number of rounds each has been absent from the lists.
 
-    Parameters
-    ----------
-    static
-        Static copies, shape (sites, objects); they never come or go.
-    grace
-        g >= 1: a copy is deleted at the g-th consecutive list without it. g = 1 deletes at once.
-
-    Examples
-    --------
-    >>> copies = CopySet(np.zeros((1, 2), dtype=bool), grace=2)
-    >>> copies.create(np.array([[True, False]]))
-    1
-    >>> copies.judge(np.array([[False, False]])), copies.judge(np.array([[False, False]]))
-    (0, 1)
+    `static` are the static copies, shape (sites, objects); they never come or go. A copy is deleted
+    at the `grace`-th consecutive list without it; 1 deletes at once.
     """
 
     def __init__(self, static: BoolArray, grace: int) -> None:
@@ -259,13 +215,9 @@ class CopySet:
         return int(new.sum())
 
     def judge(self, popular: BoolArray) -> int:
-        """Apply a complete serving list: count absences and delete; return how many go.
+        """Apply a complete serving list, shape (sites, objects): count absences and delete.
 
-        Parameters
-        ----------
-        popular
-            The list, shape (sites, objects). An incomplete one must not be given: it neither
-            deletes nor counts.
+        Returns how many go. An incomplete list must not be given: it neither deletes nor counts.
         """
         missing = self.active & ~popular
         self._absent[missing] += 1

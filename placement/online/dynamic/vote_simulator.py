@@ -73,17 +73,9 @@ def _mix(value: int) -> int:
 
 
 class BloomSummary:
-    """The dynamic copies of one site, approximately.
+    """The dynamic copies of one site, approximately, with `error` false positives for `room` keys.
 
-    Parameters
-    ----------
-    keys
-        Objects with a dynamic copy there.
-    room
-        Number of keys the filter is sized for; more than that raise its error. Size it for the
-        copies there may be, R = k·(1 + λ·g), not for k.
-    error
-        False-positive rate when `room` keys are in.
+    More keys raise the error. Size it for the copies there may be, R = k·(1 + λ·g), not for k.
     """
 
     def __init__(self, keys: Iterable[int], room: int, error: float = 0.001) -> None:
@@ -111,16 +103,7 @@ class BloomSummary:
 
 
 def refresh_due(requests: IntArray, errors: IntArray) -> BoolArray:
-    """Return whether each client fetches new summaries: when too many requests went astray.
-
-    Requests and errors count from the last refresh. A refresh is due when their ratio reaches 5 %;
-    below 100 requests nothing is decided, since one error in one request is no ratio.
-
-    Examples
-    --------
-    >>> refresh_due(np.array([99, 100, 100]), np.array([5, 5, 4])).tolist()
-    [False, True, False]
-    """
+    """Return whether clients fetch new summaries: at 5 % of errors in at least 100 requests."""
     return np.asarray((requests >= 100) & (errors >= 0.05 * requests))
 
 
@@ -158,24 +141,12 @@ def write_rtt(
 
 @dataclass(frozen=True, slots=True)
 class VoteSettings:
-    """Parameters of the mechanism; the defaults are the paper's, with k and counters scaled.
+    """Parameters of the mechanism; the defaults are the paper's, with k and counters scaled."""
 
-    Parameters
-    ----------
-    k
-        Objects that get a dynamic copy at each site; 10 000 in the paper, for 20 million keys.
-    counters
-        Space-Saving counters of each node for each site; k where None.
-    grace
-        g: serving summaries in a row without a key before its copy is deleted.
-    bloom_error
-        False-positive rate that filters are sized for; 0: exact lists instead of filters.
-    """
-
-    k: int
-    counters: int | None = None
-    grace: int = 3
-    bloom_error: float = 0.001
+    k: int  #: objects that get a dynamic copy at each site; 10 000 of 20 million in the paper
+    counters: int | None = None  #: Space-Saving counters of each node for each site; None: k
+    grace: int = 3  #: g: serving summaries in a row without a key before its copy is deleted
+    bloom_error: float = 0.001  #: false positives that filters are sized for; 0: exact lists
 
     def __post_init__(self) -> None:
         counts = {"k": 1, "grace": 1}
@@ -186,15 +157,7 @@ class VoteSettings:
 
 
 class VoteCluster:
-    """State of the servers of one instance.
-
-    Parameters
-    ----------
-    world
-        Where objects live.
-    settings
-        Parameters of the mechanism.
-    """
+    """State of the servers of one instance."""
 
     def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
         self.settings = settings
@@ -319,21 +282,8 @@ def simulate(
     settings: VoteSettings,
     seed: int,
 ) -> SimulationTrace:
-    """Simulate one run.
+    """Simulate one run; the seed is that of the requests, the same for policies to compare.
 
-    Parameters
-    ----------
-    world
-        The store.
-    workload
-        Requests and restarts.
-    settings
-        Of the mechanism.
-    seed
-        Of the requests; the same for every policy that is compared.
-
-    Notes
-    -----
     O(requests · longest preference list + ticks · sites · objects).
     """
     instance_of(
@@ -470,15 +420,7 @@ class _ReplicationRun:
 
 
 class VotingClients:
-    """Clients, one per generator, each with its summaries and its count of errors.
-
-    Parameters
-    ----------
-    world
-        Preference lists, generators.
-    settings
-        Filters and threshold.
-    """
+    """Clients, one per generator, each with its summaries and its count of errors."""
 
     def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
         self._settings = settings

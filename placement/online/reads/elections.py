@@ -59,78 +59,44 @@ class ReadPath(StrEnum):
 class ElectionSettings:
     """Group, load, faults, and the rules that make reads safe.
 
-    Parameters
-    ----------
-    nodes, keys
-        n >= 3, and the keys in the log of the group.
-    duration_ms
-        Length of the run.
-    path
-        Kind of node that answers reads.
-    reads, writes
-        Per second, on average (Poisson), at random nodes that are up.
-    delay_ms, slow, slow_factor
-        Mean (exponential) of a message's way; part of the messages that take `slow_factor` times
-        as long. Messages may overtake each other.
-    loss
-        Probability that a message is lost.
-    lag_ms
-        Mean (exponential) of how long a node takes to apply what it knows to be committed.
-    heartbeat_ms
-        Time between two messages of a leader to every follower.
-    election_ms
-        Least time without a leader after which a node stands for election (at most twice that),
-        and for which a node that has heard of a leader votes for no other.
-    lease_ms
-        Length of a lease: from the time at which a leader sent what a majority has answered.
-    retry_ms
-        Wait before a refused or unfinished request is tried again; reads without an answer try
-        again after four times that.
-    drift
-        Rates of the clocks are between 1 − drift and 1 + drift, drawn again every `election_ms`.
-    crashes, down_ms
-        Crashes of the leader per second, on average, and mean time until it restarts.
-    crash_any
-        Whether a crash hits a random node in place of the leader.
-    cuts, cut_ms
-        Times per second that the leader is cut off from all other nodes, while it goes on to serve
-        its own clients; and for how long, on average.
-    lease
-        Leaders read under a lease only; otherwise a node that believes to lead answers.
-    own_entry
-        A new leader answers reads only once an entry of its own term is applied.
-    patient
-        A node that restarts neither votes nor stands for election for `election_ms`.
-    persist
-        Nodes keep term, vote, log and state over a restart.
+    Means are exponential. Requests come at random nodes that are up, as Poisson processes. Messages
+    may overtake each other.
     """
 
-    nodes: int = 5
-    keys: int = 3
+    nodes: int = 5  #: n >= 3
+    keys: int = 3  #: in the log of the group
     _: KW_ONLY
     duration_ms: float = 20_000.0
-    path: ReadPath = ReadPath.LEASEHOLDER
-    reads: float = 200.0
-    writes: float = 50.0
-    delay_ms: float = 1.0
-    slow: float = 0.05
+    path: ReadPath = ReadPath.LEASEHOLDER  #: kind of node that answers reads
+    reads: float = 200.0  #: per second, on average
+    writes: float = 50.0  #: per second, on average
+    delay_ms: float = 1.0  #: mean of a message's way
+    slow: float = 0.05  #: part of the messages that take `slow_factor` times as long
     slow_factor: float = 20.0
-    loss: float = 0.0
-    lag_ms: float = 1.0
-    heartbeat_ms: float = 20.0
+    loss: float = 0.0  #: probability that a message is lost
+    lag_ms: float = 1.0  #: mean of how long a node takes to apply what it knows to be committed
+    heartbeat_ms: float = 20.0  #: between two messages of a leader to every follower
+    #: least time without a leader until a node stands for election (at most twice that), and for
+    #: which a node that has heard of a leader votes for no other
     election_ms: float = 150.0
-    lease_ms: float = 120.0
+    lease_ms: float = 120.0  #: from the time at which a leader sent what a majority has answered
+    #: until a refused or unfinished request is tried again; four times that for a read without an
+    #: answer
     retry_ms: float = 10.0
-    drift: float = 0.0
-    crashes: float = 0.5
-    down_ms: float = 500.0
-    crash_any: bool = False
+    drift: float = 0.0  #: clocks run at 1 − drift to 1 + drift, drawn again every `election_ms`
+    crashes: float = 0.5  #: of the leader per second, on average
+    down_ms: float = 500.0  #: mean time until it restarts
+    crash_any: bool = False  #: a crash hits a random node in place of the leader
+    #: times per second that the leader is cut off from all nodes, but not from its clients
     cuts: float = 0.0
-    cut_ms: float = 500.0
+    cut_ms: float = 500.0  #: mean length of a cut
+    #: leaders read under a lease only; otherwise a node that believes to lead answers
     lease: bool = True
+    #: a new leader answers reads only once an entry of its own term is applied
     own_entry: bool = True
+    #: a restarted node neither votes nor stands for election for `election_ms`
     patient: bool = True
-    persist: bool = True
+    persist: bool = True  #: nodes keep term, vote, log and state over a restart
 
     def __post_init__(self) -> None:
         instance_of(self.path, ReadPath, "path", "a ReadPath")
@@ -183,15 +149,7 @@ class ElectionRun:
         return check(self.history)
 
     def latency(self, *, reads: bool, after_ms: float = math.inf) -> Latencies:
-        """Latencies of answered reads or writes, ms.
-
-        Parameters
-        ----------
-        reads
-            Reads, or writes.
-        after_ms
-            Only those that started within this time after a failure of the leader.
-        """
+        """Latencies in ms of answered reads or writes, within `after_ms` after leaders fail."""
         return summarise(
             [
                 op.end - op.start
@@ -270,18 +228,9 @@ class RaftNode:
 
 
 def simulate_elections(settings: ElectionSettings, seed: int) -> ElectionRun:
-    """Simulate one group.
+    """Simulate one group in O(messages log messages): some 1,000 events per 100 ms at the defaults.
 
-    Parameters
-    ----------
-    settings
-        What happens.
-    seed
-        Of all delays and draws; the same seed gives the same requests at the same times.
-
-    Notes
-    -----
-    O(messages log messages): at the defaults some 1,000 events per 100 ms.
+    The same seed gives the same requests at the same times.
     """
     instance_of(settings, ElectionSettings, "settings", "ElectionSettings")
     run = _ElectionSimulation(settings, np.random.SeedSequence(checked_seed(seed)))

@@ -24,12 +24,9 @@ from placement.errors import InputError, require
 
 
 def majority(nodes: int) -> int:
-    """Return m + 1 = ⌊n/2⌋ + 1, the smallest majority of n nodes.
+    """Return m + 1 = ⌊n/2⌋ + 1, the smallest majority of n >= 3 nodes.
 
-    Raises
-    ------
-    InputError
-        Below three nodes: without the leaseholder there is then no majority to read from.
+    Below three nodes there is no majority without the leaseholder to read from (InputError).
     """
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 3:
         raise InputError(
@@ -42,13 +39,7 @@ def majority(nodes: int) -> int:
 
 
 def inclusion_probability(nodes: int) -> Fraction:
-    """P = m/(n − 2): how likely a node is in the quorum of another gateway, neither being L.
-
-    Examples
-    --------
-    >>> inclusion_probability(5)
-    Fraction(2, 3)
-    """
+    """P = m/(n − 2): how likely a node is in the quorum of another gateway, neither being L."""
     return Fraction(majority(nodes) - 1, nodes - 2)
 
 
@@ -69,33 +60,14 @@ def uniform_share(
 ) -> Fraction:
     """X at which all nodes carry the same load; the nearest x in [0, 1] if none does.
 
-    With W writes per read, costing c_L at L and c_F at every other node (a read costs 1), L carries
-    n·R·W·(c_L − c_F) more than the others besides its reads, so that
+    With W >= 0 writes per read, costing c_L at L and c_F at every other node (a read costs 1;
+    `extra_cost` is c_L − c_F, of either sign), L carries n·R·W·(c_L − c_F) more than the others
+    besides its reads, so that
 
         x = [m − n·W·(c_L − c_F)]/(n + m),  clipped to [0, 1].
 
     The load of L grows with x and that of the others falls, so this x also minimises the largest
-    load among all x.
-
-    Parameters
-    ----------
-    nodes
-        n >= 3.
-    writes_per_read
-        W >= 0.
-    extra_cost
-        c_L − c_F, in reads; may be negative.
-
-    Returns
-    -------
-    Exact for exact arguments; a float counts as the binary fraction it is.
-
-    Examples
-    --------
-    >>> uniform_share(5)
-    Fraction(2, 7)
-    >>> uniform_share(5, Fraction(5, 95), 2)
-    Fraction(4, 19)
+    load among all x. Exact for exact arguments; a float counts as the binary fraction it is.
     """
     m = majority(nodes) - 1
     writes = _fraction(writes_per_read, "writes_per_read")
@@ -116,13 +88,7 @@ def follower_load(nodes: int, share: Fraction | float) -> Fraction:
 
 
 def leader_served(nodes: int, share: Fraction | float) -> Fraction:
-    """Part of *all* reads that L serves; x itself counts only reads of the other gateways.
-
-    Examples
-    --------
-    >>> leader_served(5, Fraction(2, 7))
-    Fraction(3, 7)
-    """
+    """Part of *all* reads that L serves; x itself counts only reads of the other gateways."""
     return leader_load(nodes, share) / nodes
 
 
