@@ -49,17 +49,17 @@ def _measure(mix: str, options: argparse.Namespace) -> Iterator[Row]:
             raise placement.SolverError(
                 f"two recipes prove different optima: {best.objective!r} and {plan.objective!r}"
             )
-        share = size.bound / best.objective
+        share = size["bound"] / best.objective
         yield {
             "recipe": recipe.value,
             "reduced": "yes" if reduce else "no",
-            "variables": size.variables,
-            "binaries": size.binaries,
-            "rows": size.rows,
-            "non-zeros": size.nonzeros,
+            "variables": size["variables"],
+            "binaries": size["binaries"],
+            "rows": size["rows"],
+            "non-zeros": size["nonzeros"],
             "LP / optimum": f"{share:.4f}" if math.isfinite(share) else "-",
-            "build s": f"{size.build_seconds:.2f}",
-            "LP s": f"{size.lp_seconds:.2f}",
+            "build s": f"{size['build_seconds']:.2f}",
+            "LP s": f"{size['lp_seconds']:.2f}",
             "solve s": f"{float(plan.stats.get('solve_seconds', 0)):.2f}",
             "nodes": int(float(plan.stats.get("nodes", 0))),
             "result": "optimal" if proven else f"gap {100 * plan.gap:.2g} %",

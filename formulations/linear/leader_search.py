@@ -405,7 +405,7 @@ def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Pl
     end = math.inf if options.time_limit is None else began + options.time_limit
     search = LeaderSearch(problem, options, solver, end, began=began)
     name = str(options.settings["start"])
-    start = find_start(problem, options, "auto" if name == "best-of" else name, lambda _: None)
+    start = find_start(problem, options, "auto" if name == "best-of" else name)
     if start.configuration is not None:
         search.offer(start.configuration)
     if start.interrupted:

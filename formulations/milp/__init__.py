@@ -6,8 +6,7 @@ prices. Tiers 2 and 1 are the same program with the replicas (and voters) pinned
 ==============  ===========================================================================
 recipes         the named formulations: which rows express forwarding, nearest, quorum
 program_data    the data of the program: index sets, coefficients, scale, safe reductions
-program_rows    decision variables, rows, and the objective: Eq. 1 plus weighted cost
-program_model   the Pyomo model put together; configuration from a solution
+program_model   the Pyomo model: variables, rows, and the objective, Eq. 1 plus weighted cost
 lp_strength     LP bound and size of a recipe
 cutting_rounds  rounds of HiGHS, its claims and their checks; proof on safe LP bounds
 find_start      a configuration to start from

@@ -30,13 +30,7 @@ import numpy as np
 
 from formulations.milp.find_start import with_best_voters
 from formulations.milp.program_data import ProgramData, reduce_terms, static_bound
-from formulations.milp.program_model import (
-    OutOfTimeError,
-    PlacementProgram,
-    build,
-    mass_of,
-    stepping,
-)
+from formulations.milp.program_model import PlacementProgram, build
 from formulations.milp.recipes import Recipe
 from formulations.solvers.highs import Guard, HighsResult, run_highs
 from formulations.solvers.linear_program import LinearProgram
@@ -56,7 +50,6 @@ AGREEMENT = 1e-6
 
 _DUAL_TOLERANCE = 1e-7
 _MIP_TOLERANCE = 1e-6
-_TARGET = 1e6
 _MOST_FLOWS = 400_000
 """Most flow variables of `choose_recipe` before it aggregates: some 2 GB in Pyomo and HiGHS."""
 
@@ -76,11 +69,6 @@ def choose_recipe(terms: ProgramData) -> Recipe:
     leaders = len(terms.leaders)
     flows = sum(len(row.serving) * leaders for row in terms.clients if row.relay > 0)
     return Recipe.PER_CLIENT if flows <= _MOST_FLOWS else Recipe.CHAIN
-
-
-def scale_for(value: float, mass: float) -> float:
-    """Factor on the objective that puts `value` high enough above the solver's tolerances."""
-    return _TARGET * max(1.0, mass / 5000) / value if value > 0 else 1.0
 
 
 def slack(milp: PlacementProgram, program: LinearProgram) -> float:
@@ -117,17 +105,8 @@ class CuttingRounds:
         """Take a feasible configuration if it is the best so far, with its best voters."""
         configuration = with_best_voters(self.problem, configuration)
         value = objective_value(self.problem, configuration)
-        if math.isinf(value):
-            return  # a wait that its roles never end: no plan
-        if value < self.value or self.best is None:
+        if value < self.value:  # infinite where a wait never ends: no plan
             self.best, self.value = configuration, value
-
-    @property
-    def proven(self) -> bool:
-        """Return whether the bound proves the best configuration optimal."""
-        return (
-            self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
-        )
 
     def report(self, incumbent: float = math.inf, bound: float = -math.inf) -> None:
         """Pass progress on, in units of the problem."""
@@ -139,63 +118,55 @@ class CuttingRounds:
             )
         )
 
-    @property
-    def settled(self) -> bool:
-        """Return whether the best configuration is proven, or as near to it as was asked for."""
-        if self.best is None:
-            return False
-        return self.proven or relative_gap(self.value, self.bound) <= self.options.gap_limit
-
     def use_static_bound(self) -> None:
         """Raise the bound to the least cost of every configuration."""
         self._raise_bound(static_bound(self.terms))
 
     def run_rounds(self) -> None:
-        """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
-        self.use_static_bound()
-        try:
-            for _ in range(_ROUNDS):
-                if self._enough() or self._solve(*self._build()):
-                    return
-        except OutOfTimeError:
-            self.termination = Termination.TIME_LIMIT
-            return
+        """Run rounds until the best configuration is proven or nothing is feasible.
+
+        TimeoutError when time is up while a program is built.
+        """
+        for _ in range(_ROUNDS):
+            if self._enough() or self._solve(*self._build()):
+                return
         self.termination = Termination.WORK_LIMIT
+
+    def _step(self) -> None:
+        """Report, and look at the clock: between the parts of a program."""
+        self.report()
+        if time.perf_counter() >= self.deadline:
+            raise TimeoutError
 
     def _raise_bound(self, bound: float) -> None:
         if not math.isnan(bound):
             self.bound = max(self.bound, bound)
 
+    def _proven(self, gap: float = OPTIMALITY_TOLERANCE) -> bool:
+        """Return whether the bound leaves at most a gap."""
+        return self.best is not None and relative_gap(self.value, self.bound) <= gap
+
     def _enough(self) -> bool:
         """Return whether the bound suffices: a proof, or the gap that was asked for."""
-        if self.settled and not self.proven:
+        if not self._proven() and self._proven(self.options.gap_limit):
             self.termination = Termination.GAP_LIMIT
-        return self.settled
+        return self._proven(max(OPTIMALITY_TOLERANCE, self.options.gap_limit))
 
     def _build(self) -> tuple[PlacementProgram, LinearProgram]:
         began = time.perf_counter()
-        step = stepping(self.report, self.deadline)
-        step()
-        terms = self.terms
-        if self.reduce and self.best is not None:
-            terms = reduce_terms(terms, self.value)
-        # Without a configuration any scale will do; a later round takes the right one.
-        typical = self.value if self.best is not None else max(self.bound, 1.0)
+        self._step()
+        terms, typical = self.terms, max(self.bound, 1.0)
+        if self.best is not None:
+            # Without a configuration any scale will do; a later round takes the right one.
+            typical = self.value
+            terms = reduce_terms(terms, self.value) if self.reduce else terms
         recipe = choose_recipe(terms) if self.recipe is None else self.recipe
-        milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)), step)
-        program = milp.program(step)
-        step()
-        seconds = time.perf_counter() - began
-        self._count("build_seconds", seconds)
-        self._count("programs", 1)
+        milp = build(terms, recipe.rows, typical, self._step)
+        program = milp.program(self._step)
+        self._step()
+        self._count(build_seconds=time.perf_counter() - began, programs=1)
         if len(program.value) >= int(self.stats.get("nonzeros", 0)):  # of several, the largest
-            self.stats.update(
-                recipe=recipe.value,
-                variables=len(program.columns),
-                binaries=int(program.integer.sum()),
-                rows=len(program.row_lower),
-                nonzeros=len(program.value),
-            )
+            self.stats.update(recipe=recipe.value, **program.size())
         return milp, program
 
     def _solve(self, milp: PlacementProgram, program: LinearProgram) -> bool:
@@ -209,21 +180,19 @@ class CuttingRounds:
                 if outcome.values is not None:
                     self.notes.append("HiGHS's presolve called a feasible program infeasible")
             lowered = (outcome.bound - slack(milp, program)) / milp.scale
-            if outcome.stop is StopReason.ENOUGH:
-                if self.safe:
-                    return self._prove()
-                self._raise_bound(min(lowered, self.value))
-                return self._enough()
             if self.safe:
                 lowered = -math.inf
-            elif outcome.values is not None:
-                self.stats["slack"] = slack(milp, program) / max(abs(outcome.objective), 1e-300)
+            if outcome.stop is StopReason.ENOUGH:
+                self._raise_bound(min(lowered, self.value))
+                return self._prove() if self.safe else self._enough()
             if outcome.values is None:
                 self._raise_bound(lowered)
                 return self._stopped(outcome)
+            if not self.safe:
+                self.stats["slack"] = slack(milp, program) / max(abs(outcome.objective), 1e-300)
             configuration = milp.configuration(program, outcome.values)
             broken = violations(self.problem, configuration)
-            if broken and self._over_budget_only(configuration):
+            if broken and not violations(self.problem.replace(budget=None), configuration):
                 # Over budget by less than HiGHS's tolerance on a row.
                 milp.forbid(configuration)
                 program = milp.program()
@@ -245,10 +214,10 @@ class CuttingRounds:
                 return self._stopped(outcome)
             if self.safe:
                 return self._prove()
-            if self.proven:
+            if self._proven():
                 return True
-            if self._worth_another_round(milp):
-                return False
+            if self.value and milp.scale_for(self.value) > 1.5 * milp.scale:
+                return False  # a new scale, from a much better plan, tightens the bound
             # HiGHS has been seen to say "optimal" with its own bound a per cent below its solution.
             self.notes.append(
                 f"HiGHS said optimal with the bound {outcome.bound / milp.scale!r}, which proves a "
@@ -280,8 +249,7 @@ class CuttingRounds:
             deadline=self.deadline,
             report=lambda bound: self.report(bound=bound / milp.scale),
         )
-        self._count("proof_seconds", time.perf_counter() - began)
-        self._count("proof_nodes", proof.nodes)
+        self._count(proof_seconds=time.perf_counter() - began, proof_nodes=proof.nodes)
         self._raise_bound(proof.bound / milp.scale * (1 - 1e-15))
         for configuration in better:
             self.offer(configuration)
@@ -295,7 +263,6 @@ class CuttingRounds:
     def _run(
         self, milp: PlacementProgram, program: LinearProgram, *, presolve: bool = True
     ) -> HighsResult:
-        start = None if self.best is None else milp.start(program, self.best)
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:
@@ -312,25 +279,25 @@ class CuttingRounds:
             ),
             threads=self.options.threads,
             seed=self.options.seed,
-            start=start,
+            start=None if self.best is None else milp.start(program, self.best),
             presolve=presolve,
         )
-        for name, amount in (
-            ("solve_seconds", outcome.seconds),
-            ("nodes", outcome.nodes),
-            ("simplex_iterations", outcome.iterations),
-        ):
-            self._count(name, amount)
+        self._count(
+            solve_seconds=outcome.seconds,
+            nodes=outcome.nodes,
+            simplex_iterations=outcome.iterations,
+        )
         if outcome.abandoned:
             self.notes.append("HiGHS did not stop when it was told to and was left behind")
         return outcome
 
-    def _count(self, name: str, amount: float) -> None:
-        before = self.stats.get(name, 0)
-        self.stats[name] = amount if isinstance(before, str) else before + amount
+    def _count(self, **amounts: float) -> None:
+        for name, amount in amounts.items():
+            before = self.stats.get(name, 0)
+            self.stats[name] = amount if isinstance(before, str) else before + amount
 
     def _stopped(self, outcome: HighsResult) -> bool:
-        known = outcome.stop is StopReason.TIME and self.proven  # HiGHS went on to a gap of 0
+        known = outcome.stop is StopReason.TIME and self._proven()  # HiGHS went on to a gap of 0
         if outcome.stop is not None and not known:
             self.termination = TERMINATIONS[outcome.stop]
         return True
@@ -357,17 +324,3 @@ class CuttingRounds:
                 f"HiGHS claims the objective {claimed!r} for a configuration that the evaluator "
                 f"puts at {value!r}"
             )
-
-    def _over_budget_only(self, configuration: Configuration) -> bool:
-        rules = self.problem.rules
-        if rules.budget is None:
-            return False
-        free = self.problem.replace(budget=None)
-        return not violations(free, configuration)
-
-    def _worth_another_round(self, milp: PlacementProgram) -> bool:
-        """Return whether a new scale, from a much better plan, tightens the bound."""
-        if self.value == 0:
-            return False
-        finer = scale_for(self.value, milp.mass)
-        return finer > 1.5 * milp.scale

@@ -40,25 +40,15 @@ def find_start(
     problem: Problem,
     options: Options,
     heuristic: str,
-    report: Callable[[float], None],
+    report: Callable[[float], None] = lambda _: None,
 ) -> Start:
     """Return the best start found so far.
 
-    Parameters
-    ----------
-    problem, options
-        Of the method.
-    heuristic
-        "auto": the first of `HEURISTICS` that can; "none": any feasible configuration; else the
-        name of a registered method.
-    report
-        Called with the objective of the heuristic's best configuration so far, +∞ without one.
-
-    Notes
-    -----
-    Methods are reached by name through the registry; none of them is imported here. A heuristic
-    that finds nothing proves nothing: then placement.feasibility.feasible_plans searches
-    completely, and gives up on combinations that take too long.
+    `heuristic`: "auto" is the first of `HEURISTICS` that can; "none" any feasible configuration;
+    else the name of a registered method. `report` is told the objective of its best configuration
+    so far, +∞ without one. A heuristic that finds nothing proves nothing: then
+    placement.feasibility.feasible_plans searches completely, and gives up on combinations that take
+    too long.
     """
     if options.start is not None:
         return Start(options.start, "given")

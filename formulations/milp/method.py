@@ -26,32 +26,14 @@ from placement.methods.options import Options, Setting
 from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.status import Termination
+from placement.support.status import Termination, end_early
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Answer a problem by mixed-integer programming.
+    """Answer a problem leader by leader, or by one program.
 
-    Parameters
-    ----------
-    problem, options
-        See :mod:`placement.methods`. Settings: ``start``, the heuristic that gives the first
-        configuration; ``leaders``, whether each leader has a program ("apart") or one program holds
-        all ("together"). Of that one program: ``recipe``, "auto" or a value of
-        :class:`formulations.milp.recipes.Recipe`; ``proof``, "solver" or "safe", see
-        :mod:`formulations.milp.cutting_rounds`; ``reduce``, whether the first configuration may be
-        used to leave out what costs too much.
-
-    Returns
-    -------
-    Plan
-        With the number of programs and nodes in `stats`, and of one program its size and times. At
-        a limit, or after Ctrl-C, the best configuration so far with its bound.
-
-    Raises
-    ------
-    SolverError
-        When HiGHS fails, or claims what the evaluator refutes.
+    At a limit, or after Ctrl-C, the plan is the best configuration so far with its bound.
+    SolverError when HiGHS fails, or claims what the evaluator refutes.
     """
     if not _together(options):
         return solve_measures(problem, options)
@@ -70,7 +52,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     )
     start = Start(None, "none")
     search.stats["proof"] = str(options.settings["proof"])
-    try:
+    with end_early(search):
         search.use_static_bound()
         start = find_start(problem, options, str(options.settings["start"]), search.report)
         search.stats.update(start=start.origin, start_seconds=time.perf_counter() - began)
@@ -81,11 +63,24 @@ def solve(problem: Problem, options: Options) -> Plan:
         if start.interrupted:
             raise KeyboardInterrupt
         search.run_rounds()
-    except KeyboardInterrupt:
-        search.termination = Termination.INTERRUPTED
-    if search.best is None and (start.impossible or search.infeasible):
-        return _no_plan(search, start)
-    return _plan(search, bound=search.bound, termination=search.termination)
+    bound, termination, reasons = search.bound, search.termination, list[str]()
+    if search.best is None and start.impossible:
+        bound, termination = math.inf, Termination.FINISHED
+        reasons = ["a complete search found no configuration that obeys all rules"]
+        if search.infeasible:
+            reasons[0] += ", and HiGHS, with and without presolve, found none either"
+    elif search.infeasible:
+        return _second_search(search)
+    return Plan.of(
+        problem,
+        search.best,
+        method=METHOD.name,
+        bound=bound,
+        termination=termination,
+        reasons=reasons,
+        notes=search.notes,
+        stats=search.stats,
+    )
 
 
 def _together(options: Options) -> bool:
@@ -98,18 +93,13 @@ def _together(options: Options) -> bool:
 _OF_ONE_PROGRAM = ("recipe", "proof", "reduce")
 
 
-def _no_plan(search: CuttingRounds, start: Start) -> Plan:
-    """Say "infeasible" when two independent searches agree; otherwise that nothing is known.
+def _second_search(search: CuttingRounds) -> Plan:
+    """Look again leader by leader, where HiGHS calls the program of all leaders infeasible.
 
     A mixed-integer solver's word alone is not enough: HiGHS has called feasible programs
-    infeasible. The second witness is the complete search of placement.feasibility.feasible_plans,
-    or, where that gives up, the search leader by leader.
+    infeasible. The first second witness is the complete search of
+    placement.feasibility.feasible_plans; this is for where that gives up.
     """
-    if start.impossible:
-        witness = "a complete search found no configuration that obeys all rules"
-        if search.infeasible:
-            witness += ", and HiGHS, with and without presolve, found none either"
-        return _plan(search, bound=math.inf, reasons=(witness,))
     word = "HiGHS called the program of all leaders infeasible, with presolve and without"
     left = search.deadline - time.perf_counter() if math.isfinite(search.deadline) else None
     quick = dataclasses.replace(
@@ -120,25 +110,6 @@ def _no_plan(search: CuttingRounds, start: Start) -> Plan:
     second = solve_measures(search.problem, quick)
     told = f"{word}; this was found leader by leader"
     return second.replace(notes=(*search.notes, told, *second.notes))
-
-
-def _plan(
-    search: CuttingRounds,
-    *,
-    bound: float,
-    termination: Termination = Termination.FINISHED,
-    reasons: tuple[str, ...] = (),
-) -> Plan:
-    return Plan.of(
-        search.problem,
-        search.best,
-        method=METHOD.name,
-        bound=bound,
-        termination=termination,
-        reasons=reasons,
-        notes=search.notes,
-        stats=search.stats,
-    )
 
 
 METHOD = Method(

@@ -52,6 +52,15 @@ class LinearProgram:
         )
         return max(0.0, *(float(part.max(initial=0.0)) for part in parts))
 
+    def size(self) -> dict[str, int]:
+        """Return the numbers of variables, binaries, rows and nonzeros."""
+        return {
+            "variables": len(self.cost),
+            "binaries": int(self.integer.sum()),
+            "rows": len(self.row_lower),
+            "nonzeros": len(self.value),
+        }
+
     def objective(self, x: FloatArray) -> float:
         """Objective at x."""
         return self.offset + float(self.cost @ x)

@@ -41,7 +41,7 @@ def small():
 def hard():
     """A program that takes HiGHS far longer than these tests wait."""
     problem = Problem(sphere(40, seed=5), replicas=6, voters=5)
-    milp = build(program_data(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
+    milp = build(program_data(problem), Recipe.MEMBERSHIP.rows, typical=1e9)
     program = milp.program()
     start = solve(problem, "best-of").configuration
     return problem, milp, program, values_at(milp, program, start)

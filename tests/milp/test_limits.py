@@ -179,7 +179,7 @@ def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part):
     monkeypatch.setattr(model_module, part, slow)
     monkeypatch.setattr(search_module, "run_highs", solved)
     monkeypatch.setattr(search_module, "prove_by_branching", solved)
-    monkeypatch.setattr(model_module.time, "perf_counter", clock)
+    monkeypatch.setattr(search_module.time, "perf_counter", clock)
     problem = Problem(sphere(12, seed=1), replicas=4, voters=3)
     start = find_feasible(problem)
     plan = solve(problem, "milp", time_limit=100, start=start, settings=TOGETHER)

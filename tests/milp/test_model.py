@@ -59,7 +59,7 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
         expressible = (
             allowed.may_hold[list(configuration.replicas)].all()
             and allowed.may_vote[list(configuration.voters)].all()
-            and configuration.leader in milp.variables.y
+            and configuration.leader in milp.model.y
         )
         x = values_at(milp, program, configuration)
         if broken:
@@ -67,7 +67,7 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
             assert not expressible or program.violation(x) > 1e-9
             continue
         if not expressible:  # the leader is not one of the voters that are given by name
-            assert not set(milp.variables.y) & set(configuration.voters) - {configuration.leader}
+            assert not set(milp.model.y) & set(configuration.voters) - {configuration.leader}
         assert program.violation(x) < 1e-9
         value = objective_value(problem, configuration)
         assert program.objective(x) == pytest.approx(value, rel=1e-12, abs=1e-9)
@@ -392,7 +392,7 @@ def test_order_of_strength(problem):
     """LP bounds are ordered as derived, and none exceeds the optimum."""
     assume(not reasons_infeasible(problem))
     best = solve(problem, "exhaustive")
-    bound = {recipe: strength(problem, recipe).bound for recipe in Recipe}
+    bound = {recipe: strength(problem, recipe)["bound"] for recipe in Recipe}
     allowance = 1e-6 * (1 + abs(best.objective if best.found else 0))
     for strong, weak in STRONGER:
         if math.isfinite(bound[strong]):
@@ -433,5 +433,5 @@ def test_recorded_strength(mix, recipe):
     best = solve(problem, "exhaustive")
     measured = strength(problem, recipe)
     ratio, *size = RECORDED[mix, recipe]
-    assert measured.bound / best.objective == pytest.approx(ratio, rel=1e-6)
-    assert [measured.variables, measured.rows, measured.nonzeros] == size
+    assert measured["bound"] / best.objective == pytest.approx(ratio, rel=1e-6)
+    assert [measured[each] for each in ("variables", "rows", "nonzeros")] == size
