@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 70476,
-    "formulations": 33518,
+    "formulations": 32948,
     "heuristics": 5492,
     "benchmarks": 12386,
     "tests": 50018,
@@ -37,7 +37,7 @@ ROOMS = {
     "formulations/enumeration": 748,
     "formulations/exact": 19031,
     "formulations/fleet": 1818,
-    "formulations/milp": 2282,
+    "formulations/milp": 1703,
     "formulations/online": 1564,
     "formulations/overtime": 258,
     "formulations/quorumstore": 3479,
