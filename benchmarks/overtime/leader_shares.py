@@ -31,8 +31,7 @@ from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.measures.question import percentile_question
-from placement.overtime.migration import LeaderMigration, migrate
-from placement.overtime.migration.simulate import plot_migration
+from placement.overtime.migration.simulate import LeaderMigration, migrate, plot_migration
 from placement.report.plots import save_figure
 from placement.support.checks import FloatArray
 from placement.tail import Distributions

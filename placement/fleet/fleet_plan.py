@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.evaluation.cost_model import LinearCost
 from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
@@ -298,13 +298,8 @@ class FleetPlan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "placed", tuple(map(tuple, self.placed)))
         for member, placed in zip(self.fleet.members, self.placed, strict=True):
-            if sum(each.copies for each in placed) != member.copies:
-                raise InputError(
-                    "wrong number of copies",
-                    field=member.name,
-                    value=sum(each.copies for each in placed),
-                    expected=str(member.copies),
-                )
+            found, asked = sum(each.copies for each in placed), member.copies
+            require(found == asked, member.name, "wrong number of copies", found, str(asked))
 
     def __iter__(self) -> Iterator[tuple[FleetMember, Placed]]:
         for member, placed in zip(self.fleet.members, self.placed, strict=True):
@@ -386,23 +381,13 @@ class FleetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A shared limit that is short.
+    """A shared limit that is short."""
 
-    Attributes
-    ----------
-    name
-        Of the limit, such as "storage GB at eu-west-1".
-    short_by
-        By how much the best plan in parts of databases is beyond it, or the plan of a heuristic.
-    limit
-        The limit.
-    price
-        Weight of the limit in the sum that proves that there is no plan; 0: it takes no part.
-    """
-
-    name: str
+    name: str  #: of the limit, such as "storage GB at eu-west-1"
+    #: by how much the best plan in parts of databases is beyond it, or the plan of a heuristic
     short_by: float
-    limit: float
+    limit: float  #: the limit
+    #: weight of the limit in the sum that proves that there is no plan; 0: it takes no part
     price: float
 
 

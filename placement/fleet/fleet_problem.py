@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.checks import (
@@ -82,13 +82,8 @@ class FleetMember:
                 "prices without near reads and without prices of votes",
             ),
         ):
-            if odd:
-                raise InputError(
-                    "a fleet cannot hold this database",
-                    field=f"{self.name}: {field}",
-                    value=getattr(problem, field),
-                    expected=expected,
-                )
+            place, given = f"{self.name}: {field}", getattr(problem, field)
+            require(not odd, place, "a fleet cannot hold this database", given, expected)
 
     @cached_property
     def leader_load(self) -> float:
@@ -146,13 +141,9 @@ class SharedLimits:
             if given is None:
                 continue
             values = np.asarray(given, dtype=np.float64)
-            if values.ndim != 1 or np.isnan(values).any() or (values < 0).any():
-                raise InputError(
-                    "not a limit for each site",
-                    field=field,
-                    value=given,
-                    expected="one number >= 0 or infinity for each site",
-                )
+            good = values.ndim == 1 and (values >= 0).all()  # no NaN among them
+            expected = "one number >= 0 or infinity for each site"
+            require(good, field, "not a limit for each site", given, expected)
             object.__setattr__(self, field, values)
         for field in ("most_moves", "most_moved_gb"):
             if getattr(self, field) is not None:
@@ -185,36 +176,21 @@ class FleetProblem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", tuple(self.members))
-        if not self.members:
-            raise InputError("no databases", field="members", expected="at least one database")
+        require(self.members, "members", "no databases", expected="at least one database")
         unique_names([member.name for member in self.members], "members")
         for member in self.members:
-            if member.problem.instance.sites != self.sites:
-                raise InputError(
-                    "the databases of a fleet share their sites",
-                    field=f"{member.name}: sites",
-                    value=", ".join(member.problem.instance.sites),
-                    expected=", ".join(self.sites),
-                )
+            sites, field = member.problem.instance.sites, f"{member.name}: sites"
+            words = "the databases of a fleet share their sites"
+            require(sites == self.sites, field, words, ", ".join(sites), ", ".join(self.sites))
         for field in SITE_LIMITS:
             given = getattr(self.limits, field)
-            if given is not None and len(given) != len(self.sites):
-                raise InputError(
-                    "wrong number of limits",
-                    field=field,
-                    value=len(given),
-                    expected=f"one for each of the {len(self.sites)} sites",
-                )
+            count = len(self.sites) if given is None else len(given)
+            expected = f"one for each of the {len(self.sites)} sites"
+            require(count == len(self.sites), field, "wrong number of limits", count, expected)
         known = {member.name for member in self.members}
         for group in self.limits.apart:
             for name in group:
-                if name not in known:
-                    raise InputError(
-                        "unknown database",
-                        field="apart",
-                        value=name,
-                        expected="a name of the fleet",
-                    )
+                require(name in known, "apart", "unknown database", name, "a name of the fleet")
 
     @property
     def sites(self) -> tuple[str, ...]:

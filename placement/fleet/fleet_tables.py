@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS
 from placement.io.formats.document import read_json
@@ -74,22 +74,13 @@ def read_site_limits(
     """
     table = read_table(path)
     key = table.column("site")
-    if "reads_served" in table.columns:
-        raise InputError(
-            "this limit is gone",
-            source=table.source,
-            field="reads_served",
-            expected="leader_operations: the operations that need a leader",
-        )
+    gone, instead = "reads_served", "leader_operations: the operations that need a leader"
+    there = gone in table.columns
+    require(not there, gone, "this limit is gone", expected=instead, source=table.source)
     found = {name: table.columns.index(name) for name in SITE_LIMITS if name in table.columns}
-    if not found:
-        raise InputError(
-            "no limits",
-            source=table.source,
-            field="header",
-            value=", ".join(table.columns),
-            expected="at least one of the columns " + ", ".join(SITE_LIMITS),
-        )
+    header, expected = ", ".join(table.columns), "at least one of the columns "
+    expected += ", ".join(SITE_LIMITS)
+    require(found, "header", "no limits", header, expected, source=table.source)
     limits = {name: np.full(len(sites), np.inf) for name in found}
     number = {name: i for i, name in enumerate(sites)}
     for row, site in _keyed(table, key, number):
@@ -118,14 +109,8 @@ def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str
             if is_blank(cell):
                 continue
             given[name] = quantity_cell(cell, at, name, _AMOUNT)
-            if name == "copies" and (given[name] < 1 or given[name] != int(given[name])):
-                raise InputError(
-                    "no number of copies",
-                    source=at,
-                    field=name,
-                    value=cell,
-                    expected="a whole number >= 1",
-                )
+            whole = name != "copies" or (given[name] >= 1 and given[name].is_integer())
+            require(whole, name, "no number of copies", cell, "a whole number >= 1", source=at)
         members[database] = MemberRow(
             given.get("storage_gb", 0.0),
             given.get("written_gb", 0.0),
@@ -141,14 +126,9 @@ def _keyed(table: Table, key: int, known: Container[str]) -> Iterator[tuple[int,
     field = table.columns[key]
     for row, cells in enumerate(table.rows):
         name = name_cell(cells[key], table.at(row), field).strip()
-        if name not in known or name in seen:
-            raise InputError(
-                f"{field} given twice" if name in seen else f"unknown {field}",
-                source=table.at(row),
-                field=field,
-                value=name,
-                expected="each once" if name in seen else f"a {field} of the fleet",
-            )
+        at, expected = table.at(row), f"a {field} of the fleet"
+        require(name not in seen, field, f"{field} given twice", name, "each once", source=at)
+        require(name in known, field, f"unknown {field}", name, expected, source=at)
         seen.add(name)
         yield row, name
 

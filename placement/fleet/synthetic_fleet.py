@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
@@ -77,21 +77,12 @@ def synthetic_fleet(
     databases = whole(databases, "databases", minimum=1)
     number(slack, "slack", minimum=1.0)
     mine = np.arange(len(instance.clients)) if owner is None else np.asarray(owner)
-    if len(clients) != len(mine):
-        raise InputError(
-            "the clients are not those of the instance",
-            field="clients",
-            value=len(clients),
-            expected=f"{len(mine)} clients",
-        )
+    words, expected = "the clients are not those of the instance", f"{len(mine)} clients"
+    require(len(clients) == len(mine), "clients", words, len(clients), expected)
     names = [operation.name for operation in STANDARD_OPERATIONS]
-    if [operation.name for operation in instance.operations] != names:
-        raise InputError(
-            "the operations of the instance are not the standard ones",
-            field="instance",
-            value=instance.name,
-            expected=", ".join(names),
-        )
+    standard = [operation.name for operation in instance.operations] == names
+    words = "the operations of the instance are not the standard ones"
+    require(standard, "instance", words, instance.name, ", ".join(names))
     rng = np.random.default_rng(np.random.SeedSequence(whole(seed, "seed"), spawn_key=(2,)))
     groups = databases if groups is None else whole(groups, "groups", minimum=1, maximum=databases)
     drawn = fleet(clients, groups, seed=seed)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.model.demand import decay_weights
 from placement.support.checks import FloatArray, frozen, number, numbers_of
 
@@ -165,38 +165,18 @@ class DecayedCounts:
                 field="state",
                 expected="what DecayedCounts.to_json gave",
             ) from None
-        if not (weight >= 0 and math.isfinite(weight) and intervals >= 0):
-            raise InputError(
-                "not a state of decayed counts",
-                field="weight, intervals",
-                value=(weight, intervals),
-                expected="finite numbers >= 0",
-            )
+        good, given = 0 <= weight < math.inf and intervals >= 0, (weight, intervals)
+        words = "not a state of decayed counts"
+        require(good, "weight, intervals", words, given, "finite numbers >= 0")
         return cls(Decay(factor), frozen(_checked(cells, shape)), weight, intervals)
 
 
 def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> FloatArray:
-    """Return N(1), …, N(T) for a series of counts.
+    """Return N(1), …, N(T) for a series of counts along `axis`, oldest first.
 
-    Parameters
-    ----------
-    counts
-        n(1), …, n(T) along `axis`, oldest first; or scores, which decay by the same law.
-    decay
-        How fast the past is forgotten.
-    axis
-        Of the intervals.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `counts`. The last slice is bit for bit the state that T calls of
-        :meth:`DecayedCounts.after` reach.
-
-    Notes
-    -----
-    O(size), T steps in Python. Infinite cells (leaders that may not lead) stay infinite, except for
-    τ = ∞, which returns the counts as they are.
+    Scores decay by the same law. The last slice is bit for bit the state that T calls of
+    :meth:`DecayedCounts.after` reach. O(size), T steps in Python. Infinite cells (leaders that may
+    not lead) stay infinite, except for τ = ∞, which returns the counts as they are.
     """
     result = np.array(counts, dtype=np.float64)
     if math.isfinite(decay.factor):
@@ -208,8 +188,7 @@ def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> Flo
 
 def _checked(counts: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     array = numbers_of(counts, "counts")
-    if array.shape != shape:
-        raise InputError("wrong shape", field="counts", value=array.shape, expected=str(shape))
-    if array.size and not (array.min() >= 0 and array.max() < np.inf):
-        raise InputError("out of range", field="counts", expected="finite numbers >= 0")
+    require(array.shape == shape, "counts", "wrong shape", array.shape, str(shape))
+    good = not array.size or (array.min() >= 0 and array.max() < np.inf)
+    require(good, "counts", "out of range", expected="finite numbers >= 0")
     return array

@@ -40,30 +40,15 @@ PERCENTS = (50.0, 90.0, 99.0)
 
 @dataclass(frozen=True, eq=False)
 class LeaderMigration:
-    """Course of a migration; step 0 is before the first group moves.
+    """Course of a migration; step 0 is before the first group moves."""
 
-    Attributes
-    ----------
-    sites
-        Names of the sites that lead a group at any time.
-    target
-        Name of the site that leads all groups at the end.
-    groups
-        Groups that each site leads, shape (steps + 1, sites).
-    percents
-        Percentiles, ascending.
-    percentiles
-        Latency in ms, shape (steps + 1, percents); infinite beyond the horizon.
-    mean
-        Mean latency in ms by Eq. 1, shape (steps + 1,).
-    """
-
-    sites: tuple[str, ...]
-    target: str
-    groups: IntArray
-    percents: tuple[float, ...]
+    sites: tuple[str, ...]  #: names of the sites that lead a group at any time
+    target: str  #: name of the site that leads all groups at the end
+    groups: IntArray  #: groups that each site leads, shape (steps + 1, sites)
+    percents: tuple[float, ...]  #: percentiles, ascending
+    #: latency in ms, shape (steps + 1, percents); infinite beyond the horizon
     percentiles: FloatArray
-    mean: FloatArray
+    mean: FloatArray  #: mean latency in ms by Eq. 1, shape (steps + 1,)
 
     @property
     def moved(self) -> FloatArray:
@@ -72,13 +57,7 @@ class LeaderMigration:
         return np.asarray(led / self.groups.sum(axis=1))
 
     def of(self, percent: float) -> FloatArray:
-        """Latency in ms at a percentile by step, shape (steps + 1,).
-
-        Raises
-        ------
-        InputError
-            For a percentile that was not simulated.
-        """
+        """Latency in ms at a percentile that was simulated, by step, shape (steps + 1,)."""
         expected = "one of " + ", ".join(f"{p:g}" for p in self.percents)
         require(percent in self.percents, "percent", "percentile not simulated", percent, expected)
         return np.asarray(self.percentiles[:, self.percents.index(percent)])

@@ -21,7 +21,7 @@ from placement.cli.problem_options import distributions_from
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.overtime.migration import LeaderMigration
+    from placement.overtime.migration.simulate import LeaderMigration
     from placement.problem import Problem
 
 

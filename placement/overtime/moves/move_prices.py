@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError, require
+from placement.errors import refused, require
 from placement.evaluation.moves import RoleChanges
 from placement.evaluation.score import TIE, first_best
 from placement.overtime.decayed_counts import Decay, decayed_counts
@@ -130,33 +130,19 @@ def outage_price(seconds: float, interval_seconds: float) -> float:
     >>> round(outage_price(10.0, 1800.0), 3)
     27.778
     """
-    if not 0 <= seconds <= interval_seconds or not 0 < interval_seconds < np.inf:
-        raise InputError(
-            "an outage that does not fit into its interval",
-            field="seconds",
-            value=seconds,
-            expected=f"0 to {interval_seconds}",
-        )
+    fits = 0 <= seconds <= interval_seconds and 0 < interval_seconds < np.inf
+    words = "an outage that does not fit into its interval"
+    require(fits, "seconds", words, seconds, f"0 to {interval_seconds}")
     return 1000.0 * seconds * seconds / (2.0 * interval_seconds)
 
 
 @dataclass(frozen=True, eq=False)
 class PathCost:
-    """The two parts of a path's cost, and how often it moves; each of shape (...).
+    """The two parts of a path's cost, and how often it moves; each of shape (...)."""
 
-    Attributes
-    ----------
-    served
-        Σ of the true scores.
-    moving
-        Σ of the prices of the moves.
-    moves
-        Number of intervals that begin with a move.
-    """
-
-    served: FloatArray
-    moving: FloatArray
-    moves: IntArray
+    served: FloatArray  #: Σ of the true scores
+    moving: FloatArray  #: Σ of the prices of the moves
+    moves: IntArray  #: number of intervals that begin with a move
 
     @property
     def total(self) -> FloatArray:
@@ -181,15 +167,10 @@ def checked_prices(prices: npt.ArrayLike, candidates: int) -> FloatArray:
     words = "wrong shape"
     expected = f"a number, or {candidates} × {candidates}"
     require(array.shape in ((), (candidates, candidates)), "prices", words, array.shape, expected)
-    if not array.min() >= 0:
-        raise InputError("out of range", field="prices", expected="numbers >= 0, or infinity")
+    require(array.min() >= 0, "prices", "out of range", expected="numbers >= 0, or infinity")
     if array.ndim and array.diagonal().any():
-        raise InputError(
-            "a move to the same candidate has a price",
-            field="prices",
-            value=int(np.nonzero(array.diagonal())[0][0]),
-            expected="0 on the diagonal",
-        )
+        first, words = int(array.diagonal().argmax()), "a move to the same candidate has a price"
+        raise refused("", "prices", words, first, "0 on the diagonal")
     return array
 
 
@@ -269,33 +250,12 @@ def choose(
     current: npt.ArrayLike,
     streak: npt.ArrayLike,
 ) -> tuple[IntArray, IntArray]:
-    """Decide for any number of databases at once.
+    """Decide for any number of databases at once: the next candidate and the new streak of each.
 
-    Parameters
-    ----------
-    rule
-        How much a move must promise.
-    predicted
-        Predicted score of an interval under every candidate, shape (..., n); infinite where a
-        candidate is not allowed.
-    prices
-        Price of the move from the current candidate to each, in the same unit, shape (..., n); 0
-        for the current one.
-    current
-        Index of the current candidate, shape (...).
-    streak
-        Intervals in a row, up to the last, in which a move paid; shape (...).
-
-    Returns
-    -------
-    chosen
-        Index of the candidate of the next interval, shape (...).
-    streak
-        The new streak, 0 after a move.
-
-    Notes
-    -----
-    A current candidate that is no longer allowed (infinite) is left at once. O(n) per database.
+    `predicted` is the score of an interval under every candidate, shape (..., n), infinite where a
+    candidate is not allowed; `prices` those of the move from the `current` candidate, in the same
+    unit. `streak` counts the intervals in a row, up to the last, in which a move paid; it is 0
+    after a move. A current candidate that is no longer allowed is left at once. O(n) per database.
     """
     scores = np.asarray(predicted, dtype=np.float64)
     here = np.asarray(current, dtype=np.intp)

@@ -40,24 +40,13 @@ _LEAST_HORIZON = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class BestMove:
-    """A configuration with its score, price and bound.
+    """A configuration with its score, price and bound."""
 
-    Attributes
-    ----------
-    configuration
-        Site indices; the present configuration where staying is among the best.
-    value
-        value + price/H, ms.
-    bound
-        Proven lower bound on that over all configurations, ms.
-    searches
-        Questions that the method answered.
-    """
-
+    #: site indices; the present configuration where staying is among the best
     configuration: Configuration
-    value: float
-    bound: float
-    searches: int
+    value: float  #: value + price/H, ms
+    bound: float  #: proven lower bound on that over all configurations, ms
+    searches: int  #: questions that the method answered
 
     @property
     def status(self) -> Status:

@@ -50,25 +50,15 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class MoveState:
-    """A configuration on the way.
+    """A configuration on the way."""
 
-    Attributes
-    ----------
-    leader
-        Site index; None where no operation needs a leader.
-    voters, replicas
-        Site indices, ascending; replicas that do not vote are learners (they may serve reads).
-    behind
-        Replicas that are still catching up.
-    quorums
-        Votes that commits and elections wait for.
-    """
-
-    leader: int | None
+    leader: int | None  #: site index; None where no operation needs a leader
+    #: `voters`, `replicas`: site indices, ascending; replicas that do not vote are learners (they
+    #: may serve reads)
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
-    behind: tuple[int, ...]
-    quorums: QuorumSizes
+    behind: tuple[int, ...]  #: replicas that are still catching up
+    quorums: QuorumSizes  #: votes that commits and elections wait for
 
     @property
     def configuration(self) -> Configuration:
@@ -79,24 +69,12 @@ class MoveState:
 
 @dataclass(frozen=True, slots=True)
 class MoveStep:
-    """Single step of a move.
+    """Single step of a move."""
 
-    Attributes
-    ----------
-    kind
-        What to do.
-    site
-        Where; None for a change of quorum sizes.
-    after
-        The stage it leads to.
-    broken
-        What both ends keep and this stage does not, in words.
-    """
-
-    kind: Kind
-    site: int | None
-    after: MoveState
-    broken: tuple[str, ...] = ()
+    kind: Kind  #: what to do
+    site: int | None  #: where; None for a change of quorum sizes
+    after: MoveState  #: the stage it leads to
+    broken: tuple[str, ...] = ()  #: what both ends keep and this stage does not, in words
 
 
 def steps_between(

@@ -1,15 +1,12 @@
 from placement.overtime.decayed_counts import Decay as Decay
 from placement.overtime.decayed_counts import DecayedCounts as DecayedCounts
-from placement.overtime.decayed_counts import decayed_counts as decayed_counts
 from placement.overtime.replay.deployments import NOBODY as NOBODY
 from placement.overtime.replay.deployments import Deployments as Deployments
 from placement.overtime.replay.deployments import Trace as Trace
 from placement.overtime.replay.leader_table import interval_scores as interval_scores
-from placement.overtime.replay.replay_report import LeaderRanking as LeaderRanking
 from placement.overtime.replay.replay_report import leader_rankings as leader_rankings
 from placement.overtime.replay.replay_report import ranking_text as ranking_text
 from placement.overtime.replay.results import Replay as Replay
-from placement.overtime.replay.results import StrategyCosts as StrategyCosts
 from placement.overtime.replay.results import gains as gains
 from placement.overtime.replay.results import summary as summary
 from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError, require
+from placement.errors import InputError, refused, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.io.demand_tables import read_demand
@@ -144,14 +144,10 @@ class Trace:
         words = "a trace of other clients or operations"
         expected = f"{shape[0]} clients × {shape[1]} operations, as in {instance.name}"
         require(self.counts.shape[2:] == shape, "counts", words, self.counts.shape[2:], expected)
-        if instance.varying_rtt and instance.intervals != self.intervals:
-            raise InputError(
-                "the RTTs were measured in other intervals",
-                field="intervals",
-                value=self.intervals[0],
-                expected=f"the {len(instance.intervals)} intervals of {instance.name}, from "
-                f"{instance.intervals[0]!r} to {instance.intervals[-1]!r}",
-            )
+        if instance.varying_rtt and (known := instance.intervals) != self.intervals:
+            words = "the RTTs were measured in other intervals"
+            expected = f"the {len(known)} intervals of {instance.name}, from {known[0]!r} to "
+            raise refused("", "intervals", words, self.intervals[0], f"{expected}{known[-1]!r}")
 
 
 # Deployment of each database: replicas, voters, and the leader its owner prefers
@@ -452,14 +448,10 @@ def read_deployments(
         votes[index, place] = role != "replica"
         if share_column is not None and not is_blank(cells[share_column]):
             shares[index, place] = quantity_cell(cells[share_column], at, "share", "0 to 1")
-            if role == "replica" and shares[index, place]:
-                raise InputError(
-                    "a share of leaders at a site that does not vote",
-                    source=at,
-                    field="share",
-                    value=cells[share_column],
-                    expected="a share of a voter, or nothing",
-                )
+            votes_there = role != "replica" or not shares[index, place]
+            words = "a share of leaders at a site that does not vote"
+            expected = "a share of a voter, or nothing"
+            require(votes_there, "share", words, cells[share_column], expected, source=at)
         if role == "leader":
             words = f"a second leader of {database}"
             expected = f"one (first {instance.sites[wishes[index]]})"
@@ -470,12 +462,7 @@ def read_deployments(
         expected = "a row with role voter or leader for every database of the demand"
         require(votes[index].any(), "database", words, expected=expected, source=table.source)
         total = float(shares[index].sum())
-        if total and abs(total - 1) > 1e-6:
-            raise InputError(
-                f"the shares of the leaders of {database} do not sum to 1",
-                source=table.source,
-                field="share",
-                value=total,
-                expected="1, or no shares",
-            )
+        words = f"the shares of the leaders of {database} do not sum to 1"
+        good = not total or abs(total - 1) <= 1e-6
+        require(good, "share", words, total, "1, or no shares", source=table.source)
     return Deployments(held, votes, wishes, shares if shares.any() else None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.datasets import City, cities
-from placement.errors import InputError
+from placement.errors import refused, require
 from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
@@ -32,19 +32,13 @@ def client_ground(instance: Instance) -> ClientGround:
     Clients that are cities of the bundled table are themselves. Otherwise each of the bundled
     cities belongs to the client closest to it (great circle).
 
-    Raises
-    ------
-    InputError
-        When the clients are no cities and have no coordinates, or the operations are not the five
-        standard ones.
+    Refused are clients that are no cities and have no coordinates, and other operations than the
+    five standard ones.
     """
-    if instance.operations != STANDARD_OPERATIONS:
-        raise InputError(
-            "fleets are generated for the five standard operations",
-            field="operations",
-            value=", ".join(operation.name for operation in instance.operations),
-            expected=", ".join(operation.name for operation in STANDARD_OPERATIONS),
-        )
+    words, standard = "fleets are generated for the five standard operations", STANDARD_OPERATIONS
+    asked = (instance.operations, standard)
+    given, expected = (", ".join(one.name for one in kinds) for kinds in asked)
+    require(instance.operations == standard, "operations", words, given, expected)
     known = {city.city: city for city in cities()}
     places: Sequence[City]
     if all(client in known for client in instance.clients):
@@ -53,12 +47,9 @@ def client_ground(instance: Instance) -> ClientGround:
     else:
         at = instance.client_coordinates
         if at is None or np.isnan(at).any():
-            raise InputError(
-                "the places of the clients are unknown",
-                field="clients",
-                value=instance.clients[0],
-                expected="bundled cities, or coordinates for every client",
-            )
+            words = "the places of the clients are unknown"
+            expected = "bundled cities, or coordinates for every client"
+            raise refused("", "clients", words, instance.clients[0], expected)
         places = cities()
         owner = great_circle_km([(city.lat, city.lon) for city in places], at).argmin(axis=1)
     rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]

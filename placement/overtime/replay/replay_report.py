@@ -31,21 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaderRanking:
-    """Scores and order of the leaders of one database after one interval.
+    """Scores and order of the leaders of one database after one interval."""
 
-    Attributes
-    ----------
-    interval
-        Its label.
-    leaders
-        Every candidate, best first; ties in site order. Empty while nothing was issued.
-    overheads
-        Percent by which the agg_score of each is above the best.
-    """
-
-    interval: str
+    interval: str  #: its label
+    #: every candidate, best first; ties in site order. Empty while nothing was issued
     leaders: tuple[str, ...]
-    overheads: tuple[float, ...]
+    overheads: tuple[float, ...]  #: percent by which the agg_score of each is above the best
 
 
 def leader_rankings(

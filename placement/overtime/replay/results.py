@@ -21,28 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StrategyCosts:
-    """Costs of one strategy in one tier; arrays of shape (databases, intervals replayed).
+    """Costs of one strategy in one tier; arrays of shape (databases, intervals replayed)."""
 
-    Attributes
-    ----------
-    tier
-        1, 2 or 3.
-    strategy
-        Its name.
-    leader
-        Site index; `NOBODY` where leaders are spread, or the strategy is undefined.
-    voters, replicas
-        Numbers of sets, see `Replay.sets`; −1 where the strategy is undefined.
-    score
-        Eq. 1 with the demand and the RTTs of the interval itself, ms times operations; NaN where
-        the strategy is undefined. With another objective: its value in ms times the operations.
-    """
-
-    tier: int
-    strategy: str
-    leader: IntArray
+    tier: int  #: 1, 2 or 3
+    strategy: str  #: its name
+    leader: IntArray  #: site index; `NOBODY` where leaders are spread, or the strategy is undefined
+    #: `voters`, `replicas`: numbers of sets, see `Replay.sets`; −1 where the strategy is undefined
     voters: IntArray
     replicas: IntArray
+    #: Eq. 1 with the demand and the RTTs of the interval itself, ms times operations; NaN where the
+    #: strategy is undefined. With another objective: its value in ms times the operations
     score: FloatArray
 
 

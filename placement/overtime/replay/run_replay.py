@@ -152,31 +152,23 @@ def _checked(
     trace.check_fits(problem.instance)
     words = "nothing to replay: the first interval is only learnt from"
     require(len(trace.intervals) >= 2, "intervals", words, len(trace.intervals), "at least 2")
-    if deployments.replicas.shape != (len(trace), len(problem.instance.sites)):
-        raise InputError(
-            "deployments of other databases or sites",
-            field="deployments",
-            value=deployments.replicas.shape,
-            expected=f"{len(trace)} databases × {len(problem.instance.sites)} sites",
-        )
-    if not tiers or set(tiers) - {1, 2, 3} or len(set(tiers)) != len(tiers):
-        raise InputError("no such tiers", field="tiers", value=tiers, expected="some of 1, 2, 3")
+    shape, fitting = deployments.replicas.shape, (len(trace), len(problem.instance.sites))
+    words, expected = "deployments of other databases or sites", "{} databases × {} sites"
+    require(shape == fitting, "deployments", words, shape, expected.format(*fitting))
+    known = tiers and {*tiers} <= {1, 2, 3} and len(set(tiers)) == len(tiers)
+    require(known, "tiers", "no such tiers", tiers, "some of 1, 2, 3")
+    expected = "some of " + ", ".join(STRATEGIES)
     for name in strategies:
-        expected = "some of " + ", ".join(STRATEGIES)
         require(name in STRATEGIES, "strategies", "unknown strategy", name, expected)
     if problem.cost_weight or problem.budget is not None:
         raise UnsupportedError("a replay does not support budget and cost weight: leave them out")
     if problem.moves is not None and set(tiers) != {3}:
         raise UnsupportedError("a replay supports moves in tier 3 only: leave out the other tiers")
     votes = deployments.voters.sum(axis=1)
-    if problem.quorum is not None and (votes < problem.quorum).any():
-        few = trace.databases[int((votes < problem.quorum).argmax())]
-        raise InputError(
-            f"database {few!r} has fewer voters",
-            field="quorum",
-            value=problem.quorum,
-            expected=f"at most {int(votes.min())}, the least number of voters deployed",
-        )
+    few = votes < (problem.quorum or 0)
+    words = f"database {trace.databases[int(few.argmax())]!r} has fewer voters"
+    expected = f"at most {int(votes.min())}, the least number of voters deployed"
+    require(not few.any(), "quorum", words, problem.quorum, expected)
     if 3 in tiers:
         reason = refusal(load_method(method), problem)
         if reason is not None:

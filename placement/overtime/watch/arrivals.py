@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError, require
+from placement.errors import InputError, MissingDependencyError, refused, require
 from placement.io.demand_tables import demand_of
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import parse_json
@@ -67,12 +67,8 @@ def interval_key(label: str) -> IntervalKey:
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(
-            "not a place in time",
-            field="interval",
-            value=label,
-            expected="a whole number or an ISO 8601 time",
-        ) from None
+        expected = "a whole number or an ISO 8601 time"
+        raise refused("", "interval", "not a place in time", label, expected) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
     return IntervalKey("time", (moment - _EPOCH) // _MICROSECOND)
@@ -183,14 +179,8 @@ def _keys(table: Table, columns: CountColumns) -> Iterator[tuple[int, IntervalKe
                 key = interval_key(label)
             except InputError as error:
                 raise error.at(table.at(row)) from None
-            if kind and key.kind != kind:
-                raise InputError(
-                    "intervals of two kinds",
-                    source=table.at(row),
-                    field="interval",
-                    value=label,
-                    expected=f"a {kind}, as before",
-                )
+            words, same, at = "intervals of two kinds", kind in ("", key.kind), table.at(row)
+            require(same, "interval", words, label, f"a {kind}, as before", source=at)
         except InputError as error:
             yield row, error
             continue
@@ -338,25 +328,10 @@ def source_of(
     final: bool = False,
     follow: bool = False,
 ) -> Source:
-    """Return the source at a path: a folder of files, or a table.
+    """Return the source at a path: a folder of files that exists, or a table.
 
-    Parameters
-    ----------
-    path
-        A folder that exists; or a table, which need not exist yet when it is followed.
-    columns
-        Columns of a row.
-    settle
-        Seconds for which a file of a folder must have stood unchanged.
-    final
-        Of a table: its last interval is finished too.
-    follow
-        Whether the source will be scanned again.
-
-    Raises
-    ------
-    InputError
-        When there is nothing there, or a table of an unknown kind.
+    A table need not exist yet if the source will be scanned again (`follow`); `final`: its last
+    interval is finished too. A file of a folder must have stood unchanged for `settle` seconds.
     """
     place = Path(path)
     if place.is_dir():
@@ -373,24 +348,12 @@ def source_of(
 
 @dataclass
 class FolderSource:
-    """A folder into which files with intervals are dropped.
+    """A folder into which files with intervals are dropped."""
 
-    Parameters
-    ----------
-    folder
-        Folder to scan, without subfolders.
-    columns
-        Columns of a row.
-    settle
-        Seconds for which a file must have stood unchanged.
-    clock
-        Seconds since 1970, as the file system counts them.
-    """
-
-    folder: Path
-    columns: CountColumns
-    settle: float = 1.0
-    clock: Callable[[], float] = time.time
+    folder: Path  #: folder to scan, without subfolders
+    columns: CountColumns  #: columns of a row
+    settle: float = 1.0  #: seconds for which a file must have stood unchanged
+    clock: Callable[[], float] = time.time  #: seconds since 1970, as the file system counts them
     _read: dict[FileMark, ArrivalScan] = field(default_factory=dict, repr=False)
 
     @property
@@ -464,21 +427,11 @@ class FolderSource:
 
 @dataclass
 class TableSource:
-    """Source that reads one table, which grows at its end.
+    """Source that reads one table, which grows at its end."""
 
-    Parameters
-    ----------
-    path
-        The file; it may appear later.
-    columns
-        What rows are about.
-    final
-        Whether the last interval is finished although nothing follows it.
-    """
-
-    path: Path
-    columns: CountColumns
-    final: bool = False
+    path: Path  #: the file; it may appear later
+    columns: CountColumns  #: what rows are about
+    final: bool = False  #: whether the last interval is finished although nothing follows it
     _seen: tuple[int, int] | None = field(default=None, repr=False)
 
     @property

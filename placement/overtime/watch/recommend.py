@@ -55,57 +55,34 @@ from placement.support.status import Status, Termination
 class WatchSettings:
     """The question, and how much a move must promise.
 
-    Parameters
-    ----------
-    problem
-        Constraints, objective, and the instance with its sites, RTTs and operations; demand arrives
-        later. The demand of the instance and the decay of the problem do not count.
-    decay
-        How fast past intervals are forgotten in the prediction.
-    rule
-        Horizon and confirmation.
-    prices
-        Of moves, in ms: see :class:`placement.overtime.moves.MovePrices`.
-    method
-        That finds configurations, with its settings; deterministic, so that a restart changes
-        nothing.
-    start
-        The configuration that runs now; None: the best for the first interval is where to begin.
-    grace
-        Intervals that must have arrived after one before it is taken, so that what arrives in the
-        wrong order is put right.
-
-    Raises
-    ------
-    InputError
-        For an instance whose RTTs vary by interval, a weight of money in the objective, a grace
-        that is no whole number >= 0.
-    UnsupportedError
-        For operations with waits, and for witnesses.
+    An instance whose RTTs vary by interval, and a weight of money in the objective, are refused;
+    UnsupportedError for operations with waits, and for witnesses.
     """
 
+    #: constraints, objective, and the instance with its sites, RTTs and operations; demand arrives
+    #: later. The demand of the instance and the decay of the problem do not count
     problem: Problem
-    decay: Decay
-    rule: Hysteresis
-    prices: MovePrices
+    decay: Decay  #: how fast past intervals are forgotten in the prediction
+    rule: Hysteresis  #: horizon and confirmation
+    prices: MovePrices  #: of moves, in ms: see :class:`placement.overtime.moves.MovePrices`
+    #: that finds configurations, with its settings; deterministic, so that a restart changes
+    #: nothing
     method: str = "exact"
     method_settings: Mapping[str, object] = field(default_factory=dict)
+    #: the configuration that runs now; None: the best for the first interval is where to begin
     start: Configuration | None = None
+    #: intervals that must have arrived after one before it is taken, so that what arrives in the
+    #: wrong order is put right
     grace: int = 0
 
     def __post_init__(self) -> None:
-        problem = self.problem
-        refuse_waits(problem, "a watch")
-        words = "RTTs that vary by interval"
-        expected = "one RTT matrix"
-        require(
-            not problem.instance.varying_rtt, "instance", words, problem.instance.name, expected
-        )
+        instance, weight = self.problem.instance, self.problem.rules.cost_weight
+        refuse_waits(self.problem, "a watch")
+        constant, words = not instance.varying_rtt, "RTTs that vary by interval"
+        require(constant, "instance", words, instance.name, "one RTT matrix")
         words = "a watch supports the prices of moves, not the cost of replicas"
         expected = "no weight of the cost (a budget is allowed: it is a constraint)"
-        require(
-            not problem.rules.cost_weight, "cost_weight", words, problem.rules.cost_weight, expected
-        )
+        require(not weight, "cost_weight", words, weight, expected)
         object.__setattr__(self, "grace", whole(self.grace, "grace"))
 
     @property
@@ -190,21 +167,13 @@ def default_prices(problem: Problem, method: str = "exact") -> MovePrices:
 
 @dataclass(frozen=True, eq=False)
 class WatchState:
-    """All that a restart needs.
+    """All that a restart needs."""
 
-    Attributes
-    ----------
-    demand
-        Decayed counts, shape (clients, operations); how many intervals were seen.
-    current
-        The configuration that is taken to run; None before the first operation was issued.
-    streak
-        Intervals in a row in which a move paid.
-    """
-
+    #: decayed counts, shape (clients, operations); how many intervals were seen
     demand: DecayedCounts
+    #: the configuration that is taken to run; None before the first operation was issued
     current: Configuration | None
-    streak: int = 0
+    streak: int = 0  #: intervals in a row in which a move paid
 
 
 def initial_state(settings: WatchSettings) -> WatchState:
@@ -230,58 +199,26 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """Recommended action after an interval.
+    """Recommended action after an interval."""
 
-    Attributes
-    ----------
-    action
-        "start" (the first configuration), "keep" or "move"; "wait" while nothing was issued.
-    configuration
-        What to run in the next interval; None to wait.
-    candidates
-        What was weighed, the current configuration first.
-    chosen
-        Which of them; −1 to wait.
-    operations
-        Predicted per interval.
-    streak
-        Intervals in a row in which a move paid, this one included.
-    reasons
-        Why, in sentences.
-    document
-        All of it as JSON values, by name.
-    """
-
+    #: "start" (the first configuration), "keep" or "move"; "wait" while nothing was issued
     action: str
-    configuration: Configuration | None
-    candidates: tuple[Candidate, ...]
-    chosen: int
-    operations: float
-    streak: int
-    reasons: tuple[str, ...]
-    document: Mapping[str, object]
+    configuration: Configuration | None  #: what to run in the next interval; None to wait
+    candidates: tuple[Candidate, ...]  #: what was weighed, the current configuration first
+    chosen: int  #: which of them; −1 to wait
+    operations: float  #: predicted per interval
+    streak: int  #: intervals in a row in which a move paid, this one included
+    reasons: tuple[str, ...]  #: why, in sentences
+    document: Mapping[str, object]  #: all of it as JSON values, by name
 
 
 def advise(
     settings: WatchSettings, state: WatchState, label: str, counts: FloatArray
 ) -> tuple[WatchState, Recommendation]:
-    """Take one interval into the state, and return the advice for the next interval.
+    """Take the counts of one interval, (clients, operations), into the state, and give advice.
 
-    Parameters
-    ----------
-    settings
-        The question.
-    state
-        Before the interval.
-    label
-        Of the interval.
-    counts
-        Operations issued in it, shape (clients, operations).
-
-    Raises
-    ------
-    InputError
-        When no configuration obeys the constraints, or the method found none.
+    The advice is for the next interval. InputError when no configuration obeys the constraints, or
+    the method found none.
     """
     demand = state.demand.after(counts)
     operations = float(demand.rates.sum())

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placement.errors import InputError, PlacementError, require
+from placement.errors import InputError, PlacementError, refused, require
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
@@ -74,24 +74,12 @@ _Path = str | os.PathLike[str]
 
 @dataclass
 class Store:
-    """An open state file. Make one with :meth:`open`.
+    """An open state file. Make one with :meth:`open`."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    sequence
-        Intervals used so far.
-    last
-        Where the last of them stands in time; None before the first.
-    state
-        After the last of them.
-    """
-
-    path: Path
-    sequence: int
-    last: IntervalKey | None
-    state: WatchState
+    path: Path  #: the file
+    sequence: int  #: intervals used so far
+    last: IntervalKey | None  #: where the last of them stands in time; None before the first
+    state: WatchState  #: after the last of them
     _checksum: str
     _link: sqlite3.Connection
 
@@ -99,13 +87,8 @@ class Store:
     def open(cls, path: _Path, settings: WatchSettings) -> Store:
         """Open a state file, or begin a new one.
 
-        Raises
-        ------
-        InputError
-            When something else stands there, or the state is that of another instance or of other
-            settings.
-        PlacementError
-            When another watch keeps the file busy.
+        InputError when something else stands there, or the state is that of another instance or of
+        other settings; PlacementError when another watch keeps the file busy.
         """
         link = _connect(Path(path))
         try:
@@ -135,13 +118,7 @@ class Store:
         return rows[0][4:6] if rows else None
 
     def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
-        """Commit an interval: its recommendation, the state after it, and that all before is shown.
-
-        Raises
-        ------
-        PlacementError
-            When another process has written to the state meanwhile.
-        """
+        """Commit an interval: its advice, the state after it, and that all before is shown."""
         reading = arrival.reading
         used = self.sequence + 1
         document = json.dumps(advice.document, allow_nan=False)
@@ -157,17 +134,7 @@ class Store:
         self.state = state
 
     def record_deployed(self, current: Configuration, source: str, names: Sequence[str]) -> None:
-        """Record that the running configuration is not the last recommended one.
-
-        Parameters
-        ----------
-        current
-            What runs.
-        source
-            Who says so, for the reports.
-        names
-            Of the sites.
-        """
+        """Record that another configuration runs than the one last advised: `source` says so."""
         words = f"leader {names[current.leader]}, "
         words += ", ".join(
             f"{title} {', '.join(names[site] for site in chosen)}"
@@ -248,12 +215,9 @@ def read_log(path: _Path) -> tuple[list[Mapping[str, object]], list[Rejection]]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(
-            "no place for a state file",
-            source=os.fspath(path),
-            expected="a file in a folder that exists",
-        )
+    good, expected = not path.is_dir() and path.absolute().parent.is_dir(), "a file in a folder"
+    words, expected = "no place for a state file", f"{expected} that exists"
+    require(good, "", words, expected=expected, source=os.fspath(path))
     check_file(path, force=True, regular=True)
     with _sane(path):
         return sqlite3.connect(path, isolation_level=None, timeout=10.0)
@@ -369,13 +333,9 @@ def _check_settings(link: sqlite3.Connection, path: _Path, settings: WatchSettin
     except (KeyError, TypeError, ValueError):
         raise _refused(path, "meta.settings", stored, "the settings of a watch") from None
     other = next((key for key in now if before.get(key) != now[key]), "settings")
-    raise InputError(
-        "the state file has other settings",
-        source=os.fspath(path),
-        field=other,
-        value=now.get(other),
-        expected=f"{before.get(other)!r}, as at its start; or a new state file",
-    )
+    words = "the state file has other settings"
+    expected = f"{before.get(other)!r}, as at its start; or a new state file"
+    raise refused(os.fspath(path), other, words, now.get(other), expected)
 
 
 def _load(link: sqlite3.Connection, path: _Path) -> tuple[int, IntervalKey | None, WatchState, str]:
@@ -402,10 +362,5 @@ def _load(link: sqlite3.Connection, path: _Path) -> tuple[int, IntervalKey | Non
 
 def _refused(path: _Path, field: str, value: object, expected: str) -> InputError:
     """Return the error for a value that no watch wrote."""
-    return InputError(
-        "not a state file of a watch",
-        source=os.fspath(path),
-        field=field,
-        value=value,
-        expected=f"{expected}; restore the file, or begin a new state file",
-    )
+    expected += "; restore the file, or begin a new state file"
+    return refused(os.fspath(path), field, "not a state file of a watch", value, expected)

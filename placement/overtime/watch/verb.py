@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from placement.model.instance import Instance
     from placement.overtime.moves import MovePrices
-    from placement.overtime.watch import Rejection, Watch, WatchSettings
+    from placement.overtime.watch.arrivals import Rejection
+    from placement.overtime.watch.recommend import WatchSettings
+    from placement.overtime.watch.watch_loop import Watch
     from placement.problem import Problem
 
 _LARGEST = sys.float_info.max
@@ -91,8 +93,9 @@ def run(args: argparse.Namespace) -> int:
     decay is 2 unless --decay says otherwise.
     """
     from placement.methods.registry import load_method, refusal
-    from placement.overtime.watch import Store, Watch, source_of
-    from placement.overtime.watch.arrivals import CountColumns
+    from placement.overtime.watch.arrivals import CountColumns, source_of
+    from placement.overtime.watch.state_store import Store
+    from placement.overtime.watch.watch_loop import Watch
 
     if args.log:
         return _log(args)
@@ -167,7 +170,7 @@ def _once(watch: Watch, args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
     from placement.overtime.decayed_counts import Decay
     from placement.overtime.moves import Hysteresis
-    from placement.overtime.watch import WatchSettings
+    from placement.overtime.watch.recommend import WatchSettings
 
     problem = apply_measures(problem_from(args, instance), args)
     return WatchSettings(

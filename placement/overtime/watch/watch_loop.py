@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.errors import InputError
+from placement.errors import require
 from placement.overtime.watch.arrivals import (
     Arrival,
     ArrivalScan,
@@ -42,40 +42,21 @@ class PollResult(NamedTuple):
 class Watch:
     """Source of intervals, state file, and outputs of a watch.
 
-    Parameters
-    ----------
-    settings
-        The question.
-    source
-        Where intervals come from.
-    store
-        The state file, opened with the same settings.
-    show
-        Called with the document of every recommendation, once it is on the disk.
-    complain
-        Called with every new report, once it is on the disk.
-
-    Raises
-    ------
-    InputError
-        For a grace beside a table, whose rows arrive in their order.
+    A grace beside a table, whose rows arrive in their order, is refused.
     """
 
-    settings: WatchSettings
-    source: Source
-    store: Store
+    settings: WatchSettings  #: the question
+    source: Source  #: where intervals come from
+    store: Store  #: the state file, opened with the same settings
+    #: called with the document of every recommendation, once it is on the disk
     show: Callable[[Mapping[str, object]], None]
-    complain: Callable[[Rejection], None]
+    complain: Callable[[Rejection], None]  #: called with every new report, once it is on the disk
     _unreadable: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        if self.settings.grace and self.source.in_order:
-            raise InputError(
-                "a table has no grace: its rows arrive in their order in the file",
-                field="grace",
-                value=self.settings.grace,
-                expected="0, or a folder",
-            )
+        grace, words = self.settings.grace, "a table has no grace: its rows arrive in their order"
+        good, words = not (grace and self.source.in_order), f"{words} in the file"
+        require(good, "grace", words, grace, "0, or a folder")
 
     def resume(self) -> None:
         """Print the advice that a killed run may not have printed: at most one recommendation."""

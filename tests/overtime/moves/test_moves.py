@@ -21,10 +21,10 @@ from placement.overtime.moves import (
     Hysteresis,
     MovePrices,
     changes,
-    choose,
     leader_path,
     outage_price,
 )
+from placement.overtime.moves.move_prices import choose
 from placement.overtime.moves.move_search import best_move
 from placement.plan import objective_value
 from placement.support.status import Status

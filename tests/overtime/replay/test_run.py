@@ -22,13 +22,13 @@ from placement.measures.question import percentile_question
 from placement.measures.values import value
 from placement.model.constraints import Diversity
 from placement.model.demand import aggregate, decay_weights
+from placement.overtime.decayed_counts import decayed_counts
 from placement.overtime.replay import (
     NOBODY,
     Decay,
     DecayedCounts,
     Deployments,
     Trace,
-    decayed_counts,
     interval_scores,
     replay,
     summary,

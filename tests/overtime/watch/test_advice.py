@@ -23,8 +23,7 @@ from placement.measures.question import percentile_question
 from placement.methods.registry import load_method
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes
-from placement.overtime.watch import WatchSettings
-from placement.overtime.watch.recommend import advise, default_prices, initial_state
+from placement.overtime.watch.recommend import WatchSettings, advise, default_prices, initial_state
 from placement.overtime.watch.state_store import read_log
 from placement.plan import objective_value
 from placement.tail import Distributions

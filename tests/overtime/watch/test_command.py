@@ -21,9 +21,8 @@ from placement.errors import InputError, PlacementError
 from placement.io import save_instance, save_plan
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
-from placement.overtime.watch import Store
 from placement.overtime.watch.arrivals import IntervalKey
-from placement.overtime.watch.state_store import Rejection, _sane, read_log
+from placement.overtime.watch.state_store import Rejection, Store, _sane, read_log
 from tests.cli.command import Run as Call
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 

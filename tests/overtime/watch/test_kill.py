@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from placement.io import save_instance
-from placement.overtime.watch import Store
-from placement.overtime.watch.state_store import read_log
+from placement.overtime.watch.state_store import Store, read_log
 from tests.effort import SHORT
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 

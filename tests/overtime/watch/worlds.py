@@ -12,9 +12,10 @@ import numpy.typing as npt
 from placement import Instance, Problem
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
-from placement.overtime.watch import Store, Watch, WatchSettings, source_of
-from placement.overtime.watch.arrivals import CountColumns
-from placement.overtime.watch.recommend import advise, initial_state
+from placement.overtime.watch.arrivals import CountColumns, source_of
+from placement.overtime.watch.recommend import WatchSettings, advise, initial_state
+from placement.overtime.watch.state_store import Store
+from placement.overtime.watch.watch_loop import Watch
 
 Counts = npt.NDArray[np.float64]
 
