@@ -133,11 +133,7 @@ def _has_no_plan(problem: Problem) -> bool:
 
 
 def _beyond_search(problem: Problem) -> bool:
-    """Return whether the budget has parts that no price of a site holds, over too many sets.
-
-    The complete search finds such a plan too expensive only when it is complete, and enumerates
-    all of them.
-    """
+    """Return whether the budget has parts that no price of a site holds, over too many sets."""
     parts = set(problem.cost_parts) - {"moves"}
     return problem.budget is not None and bool(parts) and count_sets(problem) > _MOST_SETS
 
@@ -147,26 +143,12 @@ def minimal_conflict(
 ) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
     """Return constraints that together have no plan, none of which can be left out.
 
-    Parameters
-    ----------
-    problem
-        The question.
-    seconds
-        Time for each search of CP-SAT; the complete search drops what a short one leaves.
-
-    Returns
-    -------
-    constraints
-        A minimal set; empty when what can't be given up is infeasible by itself.
-    confirmed
-        Whether the complete search confirmed it; False when that search gave up.
-    plan
-        A configuration that obeys all constraints, if there is one after all.
-
-    Notes
-    -----
-    At most two feasibility searches per constraint. Which minimal set is found, of several, depends
-    on their order: the first in :func:`constraints_of` is given up first.
+    They are a minimal set, empty when what can't be given up is infeasible by itself, with whether
+    the complete search confirmed it (it may give up), and a configuration that obeys all
+    constraints, if there is one after all. `seconds` is the time for each search of CP-SAT; the
+    complete search drops what a short one leaves. At most two feasibility searches per constraint.
+    Which minimal set is found, of several, depends on their order: the first in
+    :func:`constraints_of` is given up first.
     """
     with suppress(LimitError):
         if (plan := find_feasible(problem)) is not None:
@@ -332,11 +314,8 @@ class _Guarded:
     def core(self, kept: Sequence[Constraint] | None = None) -> tuple[Constraint, ...] | None:
         """Assume some constraints (None: all) and return enough of them for infeasibility.
 
-        Returns
-        -------
-        tuple or None
-            None when they have a plan; when all are assumed and have one, all of them, for the
-            complete search to decide.
+        None when they have a plan; when all are assumed and have one, all of them, for the complete
+        search to decide.
         """
         from ortools.sat.python import cp_model
 

@@ -62,23 +62,10 @@ def enumerate_sets(
 ) -> Plan:
     """Return the best configuration over all replica sets, proven when all were evaluated.
 
-    Parameters
-    ----------
-    problem, options
-        The problem, and the limits of work; the setting ``limit`` is the most sets to evaluate.
-    blocks
-        All replica sets, some at a time.
-    look
-        Evaluates a block; returns its number of sets, and the best value so far.
-    best
-        Returns the best configuration so far, and the bound that it proves once all is evaluated.
-    instead
-        The alternative when there are too many sets, in words.
-
-    Raises
-    ------
-    LimitError
-        When there are more replica sets than the setting ``limit``.
+    `blocks` has all sets, some at a time. `look` evaluates a block, and returns its number of sets
+    and the best value so far. `best` returns the best configuration so far, and the bound that it
+    proves once all is evaluated. LimitError, with the words of `instead`, when there are more sets
+    than the setting ``limit``.
     """
     total, limit = count_sets(problem), int(str(options.settings["limit"]))
     if total > limit:
@@ -148,13 +135,7 @@ def _one_by_one(
 
 
 def solve_measures(problem: Problem, options: Options) -> Plan:
-    """Evaluate every configuration: method ``exhaustive`` of a question of measures.
-
-    Raises
-    ------
-    LimitError
-        When there are more replica sets than the setting ``limit``.
-    """
+    """Evaluate every configuration: method ``exhaustive`` of a question of measures."""
     goal, best = problem.objective, math.inf
     assert isinstance(goal, MeasureQuestion)
 
@@ -176,13 +157,7 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
 
 
 def solve_waits(problem: Problem, options: Options) -> Plan:
-    """Evaluate every configuration: method ``exhaustive`` of a question with waits, or moves.
-
-    Raises
-    ------
-    LimitError
-        When there are more replica sets than the setting ``limit``.
-    """
+    """Evaluate every configuration: method ``exhaustive`` of a question with waits, or moves."""
 
     def choose(sets: IntArray) -> Found | None:
         return _best_of(problem, sets)

@@ -108,23 +108,11 @@ class SetEvaluator:
     def scores(self, sets: ReplicaSets) -> tuple[FloatArray, FloatArray]:
         """Eq. 1 of every leader in every set, with the votes of whichever replicas answer first.
 
-        Parameters
-        ----------
-        sets
-            A block of complete sets.
-
-        Returns
-        -------
-        score
-            Eq. 1 plus the weighted price, shape (r, n), leader by position in the set; infinite
-            where the site may not lead or the budget is passed. Exact when every replica may vote
-            and no rule binds the voters, and a lower bound otherwise.
-        wait
-            The part Σ D·q of it.
-
-        Notes
-        -----
-        O(n·(C + r²·(1 + m))). Equal to the evaluator to rounding, not bit for bit.
+        Two arrays of shape (r, n), leader by position in the set. The first is Eq. 1 plus the
+        weighted price, infinite where the site may not lead or the budget is passed; it is exact
+        when every replica may vote and no rule binds the voters, and a lower bound otherwise. The
+        second is its part Σ D·q. O(n·(C + r²·(1 + m))). Equal to the evaluator to rounding, not bit
+        for bit.
         """
         members = np.ascontiguousarray(sets.members.T)
         size, count = members.shape
@@ -157,17 +145,7 @@ class SetEvaluator:
 def replica_sets(
     evaluator: SetEvaluator, may_hold: BoolArray, must_hold: BoolArray, size: int
 ) -> Iterator[ReplicaSets]:
-    """Yield every set of `size` sites between `must_hold` and `may_hold`, in lexicographic order.
-
-    Parameters
-    ----------
-    evaluator
-        Of the problem.
-    may_hold, must_hold
-        Boolean, shape (sites,).
-    size
-        |R| >= 1.
-    """
+    """Yield every set of `size` sites from `must_hold` to `may_hold`, in lexicographic order."""
     sites = np.nonzero(may_hold)[0]
     clients = evaluator.rtt.shape[1]
     places = np.dtype(np.uint8 if size < 256 else np.uint16)

@@ -22,13 +22,7 @@ from placement.problem import Problem
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Enumerate every V ⊆ R of the asked size and every ℓ ∈ V.
-
-    Raises
-    ------
-    LimitError
-        When there are more voter sets than the setting ``limit``.
-    """
+    """Enumerate every V ⊆ R of the asked size and every ℓ ∈ V."""
     rules = problem.rules
     replicas = np.nonzero(rules.must_hold)[0].tolist()
     sets = math.comb(len(replicas), rules.voters)

@@ -84,17 +84,7 @@ def solve_fleet(
 
 
 class Generation:
-    """State and steps of the search of :func:`solve_fleet`.
-
-    Parameters
-    ----------
-    rows
-        The shared limits.
-    pricer
-        Prices the databases of these rows.
-    settings
-        Limits of the search.
-    """
+    """State and steps of the search of :func:`solve_fleet`."""
 
     def __init__(self, rows: SharedRows, pricer: Pricer, settings: FleetSearch) -> None:
         self.rows = rows

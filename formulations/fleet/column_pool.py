@@ -35,13 +35,7 @@ class MasterResult:
 
 
 class ColumnPool:
-    """Columns of all databases of a fleet, each configuration of a database once.
-
-    Parameters
-    ----------
-    rows
-        The shared limits.
-    """
+    """Columns of all databases of a fleet, each configuration of a database once."""
 
     def __init__(self, rows: SharedRows) -> None:
         self.rows = rows
@@ -112,31 +106,11 @@ class ColumnPool:
     def choose(
         self, columns: IntArray, copies: FloatArray, room: FloatArray, guard: Guard, unit: float
     ) -> tuple[FloatArray | None, float]:
-        """Choose whole columns for all databases at the least cost.
+        """Choose whole columns for all databases at the least cost, of those in `columns`.
 
-        Parameters
-        ----------
-        columns
-            The columns to choose from.
-        copies
-            Copies to place of each database, shape (members,).
-        room
-            Capacity of each shared limit, +∞ where it does not count, shape (rows,).
-        guard
-            Limits of HiGHS.
-        unit
-            Scale of the objective.
-
-        Returns
-        -------
-        array or None, float
-            Number of each of `columns`, None when none was found; and a bound on the costs of any
-            choice, +∞ when there is none.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            After Ctrl-C.
+        `copies` of each database are placed, shape (members,), within the `room` of each shared
+        limit, +∞ where it does not count, shape (rows,). Returns the number of each of `columns`,
+        None when none was found, and a bound on the costs of any choice, +∞ when there is none.
         """
         builder, scale = Builder(), np.maximum(self.rows.capacity, 1.0)
         chosen = builder.add_columns(self.costs_of(columns) / unit, np.inf, integer=True)
@@ -155,16 +129,8 @@ class ColumnPool:
 class Master:
     """The relaxation over all columns of a pool; HiGHS starts from the basis of the last one.
 
-    Parameters
-    ----------
-    pool
-        The columns.
-    copies
-        Copies to place of each database, shape (members,).
-    penalty
-        Of each unit beyond a shared limit, shape (rows,).
-    unit
-        Scale of the objective for the solver.
+    `copies` of each database have shape (members,); `penalty` is that of each unit beyond a shared
+    limit, shape (rows,); `unit` scales the objective for the solver.
     """
 
     def __init__(
@@ -181,23 +147,10 @@ class Master:
         fixed: BoolArray | None = None,
         counts: FloatArray | None = None,
     ) -> MasterResult:
-        """Solve the relaxation.
+        """Solve the relaxation; TimeoutError after the deadline, SolverError without an optimum.
 
-        Parameters
-        ----------
-        deadline
-            Time of ``time.perf_counter`` at which to give up.
-        fixed
-            Databases whose columns keep their numbers, shape (members,).
-        counts
-            These numbers, shape (columns or less,); the columns behind them have none.
-
-        Raises
-        ------
-        KeyboardInterrupt, TimeoutError
-            After Ctrl-C, and after the deadline.
-        SolverError
-            When HiGHS proves no optimum.
+        The columns of the databases in `fixed`, shape (members,), keep their numbers in `counts`,
+        shape (columns or less,); the columns behind these have none.
         """
         relaxation, self._relaxation = self._relaxation or self._empty(), None
         self._extend(relaxation)

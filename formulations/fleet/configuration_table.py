@@ -109,13 +109,7 @@ class PricedRow(NamedTuple):
 
 
 class FleetTables:
-    """Tables of the databases of a fleet, one for all that have the same.
-
-    Parameters
-    ----------
-    rows
-        The shared limits of the fleet.
-    """
+    """Tables of the databases of a fleet, one for all that have the same."""
 
     def __init__(self, rows: SharedRows) -> None:
         self.rows = rows

@@ -74,11 +74,6 @@ def price_member(
     Sites that cannot hold or lead the database alone are left out: no plan of the fleet uses them.
     With a `room` (remaining capacity of each limit), sites where it no longer fits are left out
     too.
-
-    Raises
-    ------
-    SolverError
-        When the search ends without a proof, which it does not without limits.
     """
     asked = PricedQuestion.of(rows, member, prices, room)
     if asked is None:
@@ -106,11 +101,6 @@ def certify_priced(question: PricedQuestion) -> Mapping[str, object]:
     """Return a certificate of the least objective plus price of one database.
 
     The certifier ``exact`` of :data:`placement.proof.fleet_proof.CERTIFIERS`.
-
-    Raises
-    ------
-    SolverError
-        When the search ends without a certificate, which it does not without limits.
     """
     found = search(ReducedProblem(question.demand, question.rules, question.price))
     if found.termination is Termination.INTERRUPTED:
@@ -129,21 +119,10 @@ _HEAD = "search.json"
 
 
 class Checkpoint:
-    """Folder with the answers of pricing of one search.
+    """Folder with the answers of pricing of one search, made when it is not there.
 
-    Parameters
-    ----------
-    folder
-        Where; made when it is not there.
-    fleet
-        The question.
-    settings
-        What else the answers depend on, as JSON values.
-
-    Raises
-    ------
-    InputError
-        When the folder holds another search, or something else.
+    `settings` is what else the answers depend on, as JSON values. InputError when the folder holds
+    another search, or something else.
     """
 
     def __init__(
@@ -182,16 +161,9 @@ class Checkpoint:
                 )
 
     def load(self, number: int, first: int, last: int, prices: FloatArray) -> list[PricedMember]:
-        """Return the answers for some databases of a pass; none: they are not there.
+        """Return the answers for the databases from `first` to before `last` of a pass.
 
-        Parameters
-        ----------
-        number
-            Of the pass.
-        first, last
-            Numbers of the first database and of the one behind the last.
-        prices
-            Of the pass: answers at other prices are not used.
+        None where they are not there, or at other prices.
         """
         path = self._folder / _batch_name(number, first)
         if not path.exists():
@@ -323,10 +295,7 @@ class BatchWorkers(ABC):
     def run(self, batches: Sequence[PricedBatch]) -> Iterator[list[PricedMember]]:
         """Yield the answers of batches in their order, with a few batches out at a time.
 
-        Raises
-        ------
-        SolverError
-            When a worker is lost each time that a batch is sent.
+        SolverError when a worker is lost each time that a batch is sent.
         """
         waiting: deque[tuple[PricedBatch, _Answer | None]] = deque()
         left, failures = iter(batches), 0
@@ -396,15 +365,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 class ProcessWorkers(BatchWorkers):
-    """Processes of this machine.
-
-    Parameters
-    ----------
-    fleet
-        The databases; each process gets them once.
-    processes
-        How many.
-    """
+    """Processes of this machine; each gets the databases once."""
 
     lost = (BrokenProcessPool, CancelledError)
 
@@ -463,22 +424,9 @@ def _price_on_cluster(
 class DaskWorkers(BatchWorkers):
     """Workers of a Dask cluster, which need the same version of this package.
 
-    Every worker holds the fleet. The scheduler sends what a dead worker had to another one; only
-    when all that held the fleet are gone it is sent to the cluster again.
-
-    Parameters
-    ----------
-    fleet
-        The databases.
-    address
-        Of the scheduler, such as ``"tcp://10.0.0.5:8786"``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without the extra ``dask``.
-    InputError
-        When no scheduler answers there, or it has no worker.
+    Every worker holds the fleet. The scheduler, at an address such as ``"tcp://10.0.0.5:8786"``,
+    sends what a dead worker had to another one; only when all that held the fleet are gone it is
+    sent to the cluster again. InputError when no scheduler answers there, or it has no worker.
     """
 
     def __init__(self, fleet: FleetProblem, address: str) -> None:
@@ -537,21 +485,8 @@ class DaskWorkers(BatchWorkers):
 class Pricer:
     """Prices all databases of a fleet, here or by workers; a context manager.
 
-    Parameters
-    ----------
-    rows
-        The shared limits of the fleet.
-    processes
-        How many; 1: no other process is started.
-    dask
-        Address of the scheduler of a Dask cluster, whose workers take the place of processes.
-    checkpoint
-        Where answers are kept, and read where they are there.
-
-    Raises
-    ------
-    InputError, MissingDependencyError
-        As :class:`~formulations.fleet.pricing.DaskWorkers`.
+    The workers of the cluster at the address `dask` take the place of processes. A checkpoint keeps
+    the answers, and those that it has are read.
     """
 
     def __init__(
@@ -586,11 +521,6 @@ class Pricer:
         """Yield the answer of each member in order; O(members) calls of the exact search.
 
         Batches are kept in order, so that those of a search that was killed are the first ones.
-
-        Raises
-        ------
-        SolverError
-            When workers are lost again and again.
         """
         number, kept = self._passes, self._checkpoint
         self._passes += 1

@@ -42,13 +42,7 @@ _AGREEMENT = 1e-6
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Prove the best configuration, one leader at a time.
-
-    Raises
-    ------
-    SolverError
-        When the solver contradicts the evaluator.
-    """
+    """Prove the best configuration, one leader at a time."""
     return search_leaders(problem, options, METHOD.name, _bound)
 
 

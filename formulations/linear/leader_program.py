@@ -165,33 +165,14 @@ class _ServingOrder:
 class LeaderProgram:
     """A program over the plans of one case.
 
-    Parameters
-    ----------
-    problem
-        For which :func:`beyond_rows` gives no reason.
-    case
-        Leader and heir.
-    functions
-        Of the leader: the limits, and last what is minimised.
-    entered
-        Numbers of the rows that are in the program, over all functions one after another.
-    most
-        X that a plan of interest does not exceed in what is minimised.
-    evaluated
-        Configurations that are left out.
+    `functions` of the leader are the limits, and last what is minimised; `entered` numbers the rows
+    in the program, over all functions one after another. Plans of interest do not exceed `most` in
+    what is minimised: no row says so, but the chains are cut. Configurations in `evaluated` are
+    left out.
 
-    Attributes
-    ----------
-    columns
-        Upper bound and whether it is binary, of every column.
-    rows
-        (least, most, coefficients): roles, counts, chains, all of small whole numbers.
-    limits
-        (expression, most): the expression is at most so much.
-    objective
-        Expressions of which the largest is minimised.
-    most
-        As above: no row says so, but the chains are cut.
+    `integer` says of every column whether it is binary; `rows` are (least, most, coefficients) of
+    roles, counts and chains, all of small whole numbers; `limits` are (expression, most): the
+    expression is at most so much; of the expressions of `objective` the largest is minimised.
     """
 
     def __init__(

@@ -73,20 +73,10 @@ The number: linear programs after which it may give up; None: never.
 
 @dataclass
 class LeaderSearch:
-    """The search of one question.
+    """The search of one question for which `beyond_rows` gives no reason.
 
-    Parameters
-    ----------
-    problem
-        For which :func:`formulations.linear.leader_program.beyond_rows` gives no reason.
-    options
-        Of the method.
-    solver
-        Bounds the plans of a program.
-    end
-        A time.perf_counter() at which to stop.
-    ties
-        Given: of the plans whose minimised value is at most this the mean is minimised.
+    It ends at `end`, a time.perf_counter(). With `ties` given, of the plans whose minimised value
+    is at most this the mean is minimised.
     """
 
     problem: Problem
@@ -390,16 +380,9 @@ def _raised(one: Function) -> Function:
 
 
 def solve(problem: Problem, options: Options, method: str, solver: Solver) -> Plan:
-    """Answer a question of rows.
+    """Answer a question of rows by a solver of programs; `method` is the name in the plan.
 
-    Parameters
-    ----------
-    problem, options
-        Of the method; its setting ``start`` names the heuristic that gives the first plan.
-    method
-        Its name.
-    solver
-        Its way to bound the plans of a program.
+    The setting ``start`` names the heuristic that gives the first plan.
     """
     began = time.perf_counter()
     end = math.inf if options.time_limit is None else began + options.time_limit

@@ -198,11 +198,7 @@ def _check_start(start: npt.ArrayLike | None, candidates: int) -> None:
 
 
 def _slack(intervals: int) -> float:
-    """Relative difference within which the costs of two ways tie at a step.
-
-    The difference is one of costs summed over many intervals, and every step may add one: over all
-    of them it must stay far below the tolerance of the check.
-    """
+    """Relative difference in which two ways tie at a step: small even when each step adds one."""
     return TIE * min(1.0, 100.0 / intervals)
 
 

@@ -185,15 +185,7 @@ class CpSatCovering:
         self.notes: list[str] = []
 
     def __call__(self, model: CoveringModel, seconds: float = math.inf) -> tuple[int, ...] | None:
-        """Return a replica set that answers `model`, or None: there is none.
-
-        Raises
-        ------
-        TimeoutError
-            When `seconds` pass without an answer.
-        SolverError
-            When CP-SAT fails.
-        """
+        """Return a replica set that answers `model`, or None: there is none; TimeoutError."""
         from ortools.sat.python import cp_model
 
         cp = cp_model.CpModel()
@@ -263,15 +255,7 @@ class HighsCovering:
         self.notes: list[str] = []
 
     def __call__(self, model: CoveringModel, seconds: float = math.inf) -> tuple[int, ...] | None:
-        """Return a replica set that answers `model`, or None: there is none.
-
-        Raises
-        ------
-        TimeoutError
-            When `seconds` pass without an answer.
-        SolverError
-            When HiGHS fails.
-        """
+        """Return a replica set that answers `model`, or None: there is none; TimeoutError."""
         start = time.perf_counter()
         program = build(model)
         for presolve in (True, False):

@@ -261,22 +261,11 @@ class Ties(NamedTuple):
 class CompiledSearch:
     """Search for one key and one goal: the incumbent and the first of the optima.
 
-    Parameters
-    ----------
-    store
-        Tables of the store under the rules of `problem`.
-    problem
-        The key. Its own goal is not used.
-    goal
-        What to minimise. :meth:`run` and :meth:`choose` take goals that are
-        :meth:`~placement.quorumstore.problem.Goal.monotone` without a budget; :meth:`sets` any.
-    caps
-        Limits besides those of the goal.
-
-    Notes
-    -----
-    Signals are handled about fifty times a second; a ``KeyboardInterrupt`` leaves the incumbent as
-    it is. The interpreter lock is released while the kernel runs.
+    The goal takes the place of the problem's; `caps` are limits besides its own. :meth:`run` and
+    :meth:`choose` take goals that are :meth:`~placement.quorumstore.problem.Goal.monotone` without
+    a budget; :meth:`sets` any. Signals are handled about fifty times a second; a
+    ``KeyboardInterrupt`` leaves the incumbent as it is. The interpreter lock is released while the
+    kernel runs.
     """
 
     store: CompiledStore
@@ -341,18 +330,7 @@ class CompiledSearch:
     def sets(self, pair: tuple[int, int, int], first: int, limits: ThresholdLimits) -> IntArray:
         """All sets of a pair within the limits whose first site is `first`, lexicographically.
 
-        Parameters
-        ----------
-        pair
-            (N, R, W), one of the problem's.
-        first
-            Smallest site index of the sets.
-        limits
-            Thresholds not to be exceeded, in whatever the problem's rules let be lost.
-
-        Returns
-        -------
-        Shape (m, N).
+        The limits hold in whatever the problem's rules let be lost. Shape (m, N).
         """
         found = _kernel.list(
             self._search, self.store.pairs.index(pair), first, self.store.allowed(limits)
@@ -373,14 +351,8 @@ class Enumeration:
     """Solves keys one after the other, with shared tables.
 
     Optimal sets of earlier keys start the search of the next one. That changes how long it takes,
-    never what comes out.
-
-    Raises
-    ------
-    UnsupportedError
-        When the compiled search was not built.
-    LimitError
-        On a problem with more than 50 million replica sets; bisection has no such limit.
+    never what comes out. UnsupportedError when the compiled search was not built; LimitError on a
+    problem with more than 50 million replica sets, which bisection takes.
     """
 
     recent: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
@@ -445,12 +417,7 @@ class Enumeration:
         return plan
 
     def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
-        """Return the optimal value of the goal and all configurations that reach it.
-
-        Returns
-        -------
-        (+∞, []) when no configuration obeys rules and bounds.
-        """
+        """Return the optimal value and all configurations that reach it; (+∞, []): none."""
         search = self._search(problem)
         if not problem.goal.monotone(problem.rules.contingency):
             best = _Values(search)
@@ -492,13 +459,7 @@ class Enumeration:
 
 
 class _Values:
-    """Least value of a goal that weighs several thresholds, and all configurations that reach it.
-
-    Parameters
-    ----------
-    search
-        Lists sets within limits.
-    """
+    """Least value of a goal that weighs several thresholds, and all configurations of it."""
 
     def __init__(self, search: CompiledSearch) -> None:
         self.search, self.problem = search, search.problem

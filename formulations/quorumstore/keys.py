@@ -65,15 +65,7 @@ class KeyBatch:
 
 
 def read_keys(path: str | os.PathLike[str], sites: Sequence[str]) -> Iterator[KeyBatch]:
-    """Yield the keys of a table in the order of the file: Parquet by parts, CSV whole.
-
-    Raises
-    ------
-    InputError
-        Naming file, row and column of what is wrong.
-    MissingDependencyError
-        For Parquet without pyarrow.
-    """
+    """Yield the keys of a table in the order of the file: Parquet by parts, CSV whole."""
     for table in read_frames(path, lambda header: ("key",)):
         yield _batch(table, sites)
 
@@ -141,16 +133,7 @@ def row_names() -> tuple[str, ...]:
 
 
 def canonical(reads: CountArray, writes: CountArray) -> tuple[CountArray, CountArray]:
-    """Reduce each key's demand so that keys with proportional demand become equal.
-
-    Percentiles and means do not change when all counts of a key are divided by their greatest
-    common divisor.
-
-    Parameters
-    ----------
-    reads, writes
-        Shape (k, sites).
-    """
+    """Reduce each key's demand (k, sites) so that keys with proportional demand become equal."""
     both = np.concatenate([reads, writes], axis=1)
     divisor = np.maximum(np.gcd.reduce(both, axis=1), 1)[:, np.newaxis]
     return reads // divisor, writes // divisor
@@ -159,18 +142,9 @@ def canonical(reads: CountArray, writes: CountArray) -> tuple[CountArray, CountA
 def solve_batch(
     problem: QuorumProblem, reads: CountArray, writes: CountArray
 ) -> tuple[KeyRow, ...]:
-    """Return the optimal configuration of every key of a batch: a pure function.
+    """Return the optimal configuration of every key of a batch, without a name: a pure function.
 
-    Parameters
-    ----------
-    problem
-        The store: RTTs, rules, goal. Its own demand is not used.
-    reads, writes
-        Requests per key, shape (k, sites).
-
-    Returns
-    -------
-    One row per key, in order, without a name.
+    The problem is the store; its own demand is not used. Requests have the shape (k, sites).
     """
     solver, rows = Enumeration(), []
     for key_reads, key_writes in zip(reads, writes, strict=True):

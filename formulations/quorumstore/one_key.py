@@ -118,15 +118,8 @@ Method = Callable[[QuorumProblem], QuorumPlan]
 def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
     """Return the sentences that show why a problem has no configuration because of its bounds.
 
-    Each bound is tried separately. If each can be met alone, the best value of one under the other
-    bounds is given.
-
-    Parameters
-    ----------
-    problem
-        The key: infeasible, and its rules do not contradict each other.
-    method
-        Solves one problem to proven optimality, such as ``Enumeration().solve``.
+    Its rules do not contradict each other. `method` proves optima. Each bound is tried separately.
+    If each can be met alone, the best value of one under the other bounds is given.
     """
     goal = problem.goal
     bounds = [

@@ -103,18 +103,8 @@ class Bisection:
     ) -> ThresholdStep:
         """Return the least value of a monotone `goal` under `caps`, with its proof.
 
-        Parameters
-        ----------
-        goal
-            One with :meth:`Goal.monotone`.
-        caps
-            Limits besides those of the goal.
-        start
-            A configuration known to obey goal and caps.
-
-        Notes
-        -----
-        When time runs out or Ctrl-C is pressed the bound is the least value not yet refuted.
+        `start` is a configuration known to obey goal and caps. When time runs out or Ctrl-C is
+        pressed the bound is the least value not yet refuted.
         """
         best, value = start, math.inf if start is None else self.value(goal, start)
         # Least step (index into `values`) not refuted, per (R, W).
@@ -177,24 +167,11 @@ class Bisection:
 def solve(
     problem: QuorumProblem, covering: Covering, *, time_limit: float = math.inf
 ) -> QuorumPlan:
-    """Return the proven optimum of one key.
+    """Return the proven optimum of one key, by questions to a solver of covering models.
 
-    Parameters
-    ----------
-    problem
-        The key. Goals: ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst
-        scenario, and mixtures of two thresholds; any of them with bounds.
-    covering
-        :class:`~formulations.quorumstore.covering_model.HighsCovering` or
-        :class:`~formulations.quorumstore.covering_model.CpSatCovering`.
-    time_limit
-        Seconds.
-
-    Raises
-    ------
-    UnsupportedError
-        For goals that weigh reads, writes, normal operation and the worst scenario all at once:
-        enumeration takes those.
+    Goals are ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst scenario, and
+    mixtures of two thresholds; any of them with bounds. UnsupportedError for goals that weigh
+    reads, writes, normal operation and the worst scenario all at once: enumeration takes those.
     """
     began = time.perf_counter()
     goal, contingency = problem.goal, problem.rules.contingency
@@ -238,11 +215,7 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
     """Minimise a goal that mixes two thresholds by walking its staircase with bisections.
 
     The two are T_r and T_w (``WEIGHTED``), or normal operation and the worst scenario.
-
-    Raises
-    ------
-    UnsupportedError
-        When the goal mixes all four.
+    UnsupportedError when the goal mixes all four.
     """
     contingency = bisection.problem.rules.contingency
     normal, worst = goal.weights(contingency)
@@ -296,14 +269,7 @@ def improve_by_swaps(
 ) -> QuorumConfiguration:
     """Return the configuration after single swaps: the best one each time, while it improves.
 
-    Parameters
-    ----------
-    problem, goal, caps
-        What is minimised, and within which limits.
-    start
-        Where to begin; returned itself when no swap is better.
-    deadline
-        ``time.perf_counter()`` at which to stop, with the best so far.
+    Stops at `deadline` (``time.perf_counter()``) with the best so far.
     """
     best = BestSet(problem, goal, caps, deadline)
     with contextlib.suppress(TimeoutError):

@@ -46,21 +46,15 @@ class CpSatResult:
 def new_solver(
     *, seconds: float | None, seed: int, threads: int, gap: float = 0.0
 ) -> cp_model.CpSolver:
-    """Return a solver with this project's parameters.
+    """Return a solver with this project's parameters; one worker is deterministic.
 
     Presolve is off. In OR-Tools 9.15 one of its steps returns wrong optima and certifies them
     (google/or-tools#5293, open in August 2026; an earlier model of ours met it), and it loses track
     of assumption literals (#5141). The gain here would be small: chains are cut at the leader and
     literals are shared while the model is built. The full linear relaxation is on from the start
     (linearization_level 2), because that of one leader's model is close to integral. Cuts and
-    probing are off: after losses on world27 a model takes a sixth of the time without them.
-
-    Parameters
-    ----------
-    seconds, seed, threads
-        Time limit (None: none), seed, number of workers; one worker is deterministic.
-    gap
-        Difference between value and bound, in the solver's integers, that ends the search.
+    probing are off: after losses on world27 a model takes a sixth of the time without them. `gap`
+    is the difference between value and bound, in the solver's integers, that ends the search.
     """
     from ortools.sat.python import cp_model
 
@@ -89,19 +83,8 @@ def run_solver(
 ) -> CpSatResult:
     """Run a solver to the end, to its limit, or to Ctrl-C.
 
-    Parameters
-    ----------
-    solver, model
-        From :func:`new_solver`, and what to solve.
-    seconds
-        Wall time left; the solver is stopped a little after it, at the latest.
-    listen
-        Called from the caller's thread with (values, bound) as they improve.
-
-    Raises
-    ------
-    SolverError
-        When the solver rejects the model.
+    It is stopped a little after `seconds` of wall time, at the latest. `listen` is called from the
+    caller's thread with (values, bound) as they improve. SolverError when the model is rejected.
     """
     from ortools.sat.python import cp_model
 

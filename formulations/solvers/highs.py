@@ -120,23 +120,8 @@ def run_highs(
 ) -> HighsResult:
     """Minimise a program.
 
-    Parameters
-    ----------
-    program
-        The arrays.
-    guard
-        Limits.
-    threads, seed
-        Given to HiGHS.
-    start
-        Values of columns to start from; NaN: HiGHS completes them.
-    presolve
-        Whether HiGHS may presolve.
-
-    Raises
-    ------
-    SolverError
-        When HiGHS fails, or stops for a reason that it was not given.
+    SolverError when HiGHS fails, or stops for a reason that it was not given. `start` has values of
+    columns to start from; NaN: HiGHS completes them.
     """
     began = time.perf_counter()
     solver = _load(program, threads, seed, presolve)
@@ -253,19 +238,8 @@ class Relaxation:
     """LP relaxation of a program, to be solved under changing bounds of its columns.
 
     Presolve is off unless a call asks for it, so that every status comes with duals or a dual ray.
-    HiGHS starts each LP from the basis of the one before.
-
-    Parameters
-    ----------
-    program
-        The program; integrality is dropped.
-    tolerance
-        Largest violation of a row or of a dual constraint; None: that of HiGHS.
-
-    Raises
-    ------
-    SolverError
-        When HiGHS refuses the program.
+    HiGHS starts each LP from the basis of the one before. `tolerance` is the largest violation of a
+    row or of a dual constraint; None: that of HiGHS.
     """
 
     def __init__(self, program: LinearProgram, *, tolerance: float | None = None) -> None:
@@ -293,22 +267,11 @@ class Relaxation:
         self._columns += count
 
     def solve(self, *, deadline: float = math.inf, presolve: bool = False) -> Verdict:
-        """Solve the LP.
+        """Solve the LP; KeyboardInterrupt when Ctrl-C was pressed: HiGHS has been told to stop.
 
-        Parameters
-        ----------
-        deadline
-            time.perf_counter() at which to stop.
-        presolve
-            Whether HiGHS presolves, which forgets the basis. An LP that presolve calls infeasible
-            comes without a dual ray and is solved again without.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            When Ctrl-C was pressed: HiGHS has been told to stop.
-        SolverError
-            When HiGHS fails, or stops for a reason that it was not given.
+        Presolve forgets the basis. An LP that it calls infeasible comes without a dual ray and is
+        solved again without. SolverError when HiGHS fails, or stops for a reason that it was not
+        given.
         """
         if math.isfinite(deadline):
             # HiGHS's clock runs on from one LP to the next
@@ -353,13 +316,7 @@ class Relaxation:
 
 
 def solve_linear(program: LinearProgram) -> tuple[float, FloatArray]:
-    """Minimise a linear program, with presolve: (optimum, duals of the rows, shape (rows,)).
-
-    Raises
-    ------
-    SolverError
-        When HiGHS proves no optimum.
-    """
+    """Minimise a linear program, with presolve: (optimum, duals of the rows, shape (rows,))."""
     relaxation = Relaxation(program)
     verdict = relaxation.solve(presolve=True)
     duals = relaxation.duals

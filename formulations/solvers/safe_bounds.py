@@ -67,22 +67,9 @@ def safe_bound(
 ) -> float:
     """Return a lower bound on the objective within rows and bounds, from any row duals.
 
-    Parameters
-    ----------
-    program
-        Rows and costs.
-    lower, upper
-        Bounds of the columns, finite, shape (columns,).
-    dual
-        π, any numbers, shape (rows,).
-    cost
-        False: with zero costs and offset; a positive result proves that there is no solution.
-
-    Notes
-    -----
-    −∞ when the duals are so large that the arithmetic overflows.
-
-    O(non-zeros). Every quantity carries a bound on its rounding error, which is subtracted.
+    With `cost` false costs and offset are zero: a positive result proves that there is no solution.
+    −∞ when the duals are so large that the arithmetic overflows. O(non-zeros). Every quantity
+    carries a bound on its rounding error, which is subtracted.
     """
     pi = np.where(np.isfinite(dual), dual, 0.0)
     pi = np.where((pi > 0) & ~np.isfinite(program.row_lower), 0.0, pi)
@@ -121,32 +108,14 @@ def prove_by_branching(
     most: int | None = None,
     report: Callable[[float], None] | None = None,
 ) -> BoundProof:
-    """Prove that no integer solution of the program lies below the cutoff.
+    """Prove that no integer solution of a program lies below the cutoff, in its units.
 
-    Parameters
-    ----------
-    program
-        The program, with binaries for integers.
-    cutoff
-        Objective to prove, in units of the program.
-    judge
-        Told the values of a node whose binaries are all fixed and which is not closed; returns
-        whether that is accounted for (the plan itself, or one that breaks the problem by less than
-        the rows can tell).
-    deadline
-        time.perf_counter() at which to stop.
-    most
-        LPs after which to stop; None: no such limit. One is the bound of the root.
-    report
-        Called with the bound so far, now and then.
+    Integers are binaries. `judge` is told the values of a node whose binaries are all fixed and
+    which is not closed; it returns whether that is accounted for (the plan itself, or one that
+    breaks the problem by less than the rows can tell). `most` is the number of LPs after which to
+    stop; one is the bound of the root. `report` is called with the bound so far, now and then. The
+    bound is the cutoff when all nodes are closed; else the least bound of those left.
 
-    Returns
-    -------
-    BoundProof
-        With bound = cutoff when all nodes are closed; else the least bound of those left.
-
-    Notes
-    -----
     Best bound first, so that the bound rises as fast as it can; branches on the most fractional
     binary. One LP per node, each warm-started by HiGHS from the one before. Exponential at worst.
     """

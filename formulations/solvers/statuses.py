@@ -55,13 +55,7 @@ TERMINATIONS: Mapping[StopReason, Termination] = {
 
 
 def highs_verdict(solver: Any) -> Verdict:
-    """Return how a run of HiGHS ended.
-
-    Raises
-    ------
-    SolverError
-        For a status that is in no table.
-    """
+    """Return how a run of HiGHS ended; SolverError for a status that is in no table."""
     status = solver.getModelStatus()
     verdict = _HIGHS.get(status.name)
     if verdict is None:
@@ -73,13 +67,7 @@ def highs_verdict(solver: Any) -> Verdict:
 
 
 def cpsat_verdict(solver: Any, status: object) -> Verdict:
-    """Return how a run of CP-SAT ended.
-
-    Raises
-    ------
-    SolverError
-        For a status that is in no table: the model is invalid.
-    """
+    """Return how a run of CP-SAT ended; SolverError for a status in no table: an invalid model."""
     name = str(solver.status_name(status))
     verdict = _CP_SAT.get(name)
     if verdict is None:

@@ -85,15 +85,7 @@ def code_of(scenario: int, side: int) -> int:
 
 
 def grown(prefixes: IntArray, size: int, sites: int) -> IntArray:
-    """Return all prefixes with one more position, shape (children, length + 1).
-
-    Parameters
-    ----------
-    prefixes
-        Increasing positions in the order of the sites, shape (prefixes, length).
-    size, sites
-        N, and the number of sites: enough positions are left for the rest of the set.
-    """
+    """Return all prefixes with one more position, shape (children, length + 1)."""
     count = _children(prefixes, size, sites)
     parent = np.repeat(np.arange(len(prefixes)), count)
     within = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
@@ -112,15 +104,7 @@ def _children(prefixes: IntArray, size: int, sites: int) -> IntArray:
 
 
 class ScenarioBounds:
-    """Bounds that no set of the value `below` or less can break, for all scenarios of a problem.
-
-    Parameters
-    ----------
-    problem
-        The key.
-    below
-        Value that sets must exceed to be ruled out.
-    """
+    """Bounds that no set of the value `below` or less can break, for all scenarios of a problem."""
 
     def __init__(self, problem: QuorumProblem, below: float) -> None:
         self.problem = problem
@@ -143,18 +127,8 @@ class ScenarioBounds:
     ) -> BoolArray:
         """Return for each prefix whether every set of `size` sites with it is beyond the limit.
 
-        Parameters
-        ----------
-        sets
-            Site indices, shape (prefixes, length).
-        size, quorum
-            N, and R or W.
-        scenario, side
-            As in :func:`code_of`.
-
-        Notes
-        -----
-        O(prefixes · length · clients).
+        `sets` has the prefixes as site indices, shape (prefixes, length); `quorum` is R or W;
+        scenario and side as in :func:`code_of`. O(prefixes · length · clients).
         """
         far = self.beyond(scenario, side)
         gone = np.zeros(len(self.problem.sites), dtype=np.int64)
@@ -181,34 +155,14 @@ def replay(
 ) -> SetAccount:
     """Prove from a certificate that no configuration has a value below `bound`.
 
-    Parameters
-    ----------
-    problem
-        The key.
-    bound
-        Claimed lower bound; infinite: no configuration obeys the rules and limits.
-    tree
-        The certificate.
-    work
-        Most steps. A number of the certificate, and an evaluation of a set in one scenario, takes
-        one step, and one more for every eight pairs of a site and a replica.
+    An infinite bound says that no configuration obeys the rules and limits. The account tells how
+    many sets each kind of reason rules out, and the least value of those that were put to the
+    evaluator: the bound holds where that is not below it. A number of the certificate, and an
+    evaluation of a set in one scenario, takes one step of `work`, and one more for every eight
+    pairs of a site and a replica.
 
-    Returns
-    -------
-    SetAccount
-        How many sets each kind of reason rules out, and the least value of those that were put to
-        the evaluator: the bound holds where that is not below it.
-
-    Raises
-    ------
-    CertificateError
-        Naming the first prefix whose reason does not hold, or what is wrong with the form.
-    LimitError
-        When the certificate takes more than `work` steps, before the first one.
-
-    Notes
-    -----
-    One bound or evaluation per number of the certificate: the work is in proportion to its size.
+    CertificateError names the first prefix whose reason does not hold, or what is wrong with the
+    form. LimitError when the certificate takes more than `work` steps, before the first one.
     """
     sites = len(problem.sites)
     if sorted(tree.order) != list(range(sites)):
@@ -317,24 +271,10 @@ def refutation_tree(
 ) -> RefutationTree | None:
     """Return a certificate that no configuration has a value below `bound`.
 
-    Parameters
-    ----------
-    problem
-        The key.
-    bound
-        What a search has proved; infinite where no configuration obeys rules and limits.
-    most
-        Most prefixes.
-
-    Returns
-    -------
-    RefutationTree or None
-        None where more than `most` prefixes would be needed, or seconds of work: many sites, or a
-        goal that limits no threshold (a cost without limits).
-
-    Notes
-    -----
-    O(prefixes · scenarios · N · sites) at worst.
+    It has at most `most` prefixes. The bound is what a search has proved; infinite where no
+    configuration obeys rules and limits. None where more prefixes would be needed, or seconds of
+    work: many sites, or a goal that limits no threshold (a cost without limits). O(prefixes ·
+    scenarios · N · sites) at worst.
     """
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     bounds = ScenarioBounds(problem, below)
