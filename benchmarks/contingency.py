@@ -31,7 +31,7 @@ from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import ROOT, hardware
 from benchmarks.harness.pictures import COLOURS, axes_of, cdf
 from benchmarks.harness.result_files import Row, measured_file, read_json, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.quorumstore.enumeration import Enumeration, tie_envelope
 from placement.quorumstore import (
@@ -546,7 +546,7 @@ def _report() -> dict[str, str]:
     return {**found, "machine": about + hardware([document["machine"]])}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "contingency_experiments",
     {"E1": _e1, "E2": _e2, "E3": _e3, "E4": _e4, "E5": _e5, "E6": _e6, "E7": _e7, "price": _price},
     {"keys": 200, "snapshots": 60, "seed": 1},

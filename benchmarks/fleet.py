@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import placement
 from benchmarks.harness.machine import cpu_seconds, most_memory, watch_memory
 from benchmarks.harness.result_files import Row
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.fleet import FleetSearch, solve_fleet
 from placement.fleet import FleetPlan, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
@@ -65,7 +65,7 @@ def _planned(
     yield row
 
 
-STUDY = Experiments(
+STUDY = Study(
     "fleet",
     {name: functools.partial(_planned, *case) for name, case in CASES.items()},
     {"seed": 1},

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import placement
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
 from placement import Problem, Status
@@ -85,7 +85,7 @@ def _report() -> dict[str, str]:
     return {"milp_strength.json": markdown_table(heads, lines)}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "milp_strength",
     {mix: functools.partial(_measure, mix) for mix in ("oltp", "ledger")},
     {"seconds": 60.0},

@@ -1,6 +1,7 @@
 """Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on public instances.
 
     python -m benchmarks run paper_tier3 [--seeds 4] [--sigma 1.2 2 3] [--only 8 9 10 11]
+    python -m benchmarks run paper_tier3.replicas [--seeds 4]
 
 The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
 better of them come to the optimum, which of the two wins where, and how fast more replicas stop
@@ -16,20 +17,17 @@ without rules and with the diversity that a deployment of today has
 by which CockroachDB spreads replicas. Each combination of clients, sigma and diversity has its own
 lines in every table.
 
-The study also shows what each further replica brings on ``world27`` and ``azure``
-(:mod:`benchmarks.paper_tier3`).
+``paper_tier3.replicas`` shows what each further replica brings on ``world27`` and ``azure``.
 
-Written: one CSV row per problem and method, a JSON summary with the machine, and one picture
-per figure. Ratios are means over problems, as in the
-paper.
+Written: one CSV row per problem and method, a JSON document with the machine, and one picture per
+figure. Ratios are means over problems, as in the paper. The exit code is 1 when an optimum was not
+proven.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,17 +38,10 @@ import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, lines_table, markdown_table
+from benchmarks.harness.doc_pages import grouped, markdown_table
 from benchmarks.harness.machine import sentence
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import (
-    RESULTS,
-    Row,
-    add_folder,
-    read_json,
-    save_json,
-    save_rows,
-)
+from benchmarks.harness.result_files import Row, read_frame, read_json
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from placement import Instance, Problem
@@ -82,9 +73,8 @@ def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Inst
     return base.replace(counts=counts, operations=STANDARD_OPERATIONS, intervals=(), name=name)
 
 
-def gains(seeds: int) -> list[dict[str, object]]:
-    """Return a line for each data set, demand and |V|: means over `seeds` orders of clients."""
-    lines: list[dict[str, object]] = []
+def gains(seeds: int) -> Iterator[Row]:
+    """Yield a line for each data set, demand and |V|: means over `seeds` orders of clients."""
     for name in DATA_SETS:
         try:
             demands = {f"its own, mix {mix}": [placement.load(name, mix=mix)] for mix in MIXES}
@@ -102,13 +92,12 @@ def gains(seeds: int) -> list[dict[str, object]]:
             mean = np.mean(means, axis=0)
             gain = [round(x, 1) for x in (100 * (1 - mean[1:] / mean[:-1])).tolist()]
             ms = [round(x, 2) for x in mean.tolist()]
-            lines.append({
+            yield {
                 "data set": name, "demand": demand, "voters": voters,
                 "proven": all((table["status"] == "optimal").all() for table in tables),
                 "mean ms": dict(zip(map(str, sizes), ms, strict=True)),
                 "gain %": dict(zip(map(str, sizes[1:]), gain, strict=True)),
-            })  # fmt: skip
-    return lines
+            }  # fmt: skip
 
 
 # --- the page -----------------------------------------------------------------------------------
@@ -142,21 +131,26 @@ def _shown(figure: int, lines: Lines) -> Lines:
     ]
 
 
-def tables(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tables of the page from benchmarks/results/paper_tier3.json.
+def summaries(figure: int) -> list[Row]:
+    """Return the lines of a figure, from the rows that the project keeps."""
+    frame = read_frame(STUDY.path)
+    return by_demand(frame[frame["figure"] == figure], FIGURES[figure][1])
 
-    They show the least and the largest sigma.
-    """
-    ends = min(summary["sigma"]), max(summary["sigma"])
-    found = {"machine": f"{sentence(summary['machine'])}."}
+
+def tables() -> dict[str, str]:
+    """Return the tables of the page: the least and the largest sigma."""
+    frame = read_frame(STUDY.path)
+    best = frame[frame["method"] == "exact"]
+    ends = frame["sigma"].min(), frame["sigma"].max()
+    found = {"machine": f"{sentence(read_json(STUDY.path.with_suffix('.json'))['machine'])}."}
     for figure, (across, methods, *_) in AXES.items():
-        part = summary[f"figure {figure}"]
-        lines = [x for x in _shown(figure, part["table"]) if x["sigma"] in ends]
+        lines = [x for x in _shown(figure, summaries(figure)) if x["sigma"] in ends]
+        proven = best["proven"][best["figure"] == figure]
         found[f"figure {figure}"] = (
-            f"{pivot(lines, across, methods)}\n\n{part['problems']} problems, "
-            f"{part['not proven']} without a proven optimum."
+            f"{pivot(lines, across, methods)}\n\n{len(proven)} problems, "
+            f"{(~proven).sum()} without a proven optimum."
         )
-    rows = [x for x in summary["each replica"]
+    rows = [x for x in read_json(REPLICAS.path)["each replica"]
             if x["voters"] == 3 and x["demand"] != "weak reads, ratio 0.7"]  # fmt: skip
     body = []
     for row in rows:
@@ -172,7 +166,7 @@ def tables(summary: Mapping[str, Any]) -> dict[str, str]:
 def draw(folder: Path) -> None:
     """Draw the figures into a folder from the kept results: plans without rules of diversity."""
     for figure, (across, methods, x, y) in AXES.items():
-        lines = _shown(figure, read_json(RESULTS / "paper_tier3.json")[f"figure {figure}"]["table"])
+        lines = _shown(figure, summaries(figure))
         panels = []
         for mine in grouped(lines, "clients", "sigma"):
             shown: dict[str, Any] = {
@@ -213,7 +207,7 @@ def kept(problem: Problem) -> Problem:
 def solved(problem: Problem, about: Row) -> Iterator[Row]:
     """Yield a row for each method on a problem without and with the diversity of today.
 
-    A row has what is known `about` the problem (figure, network, workload, seed, |R|, |V|, sigma,
+    A row has what is known `about` the problem (network, workload, seed, |R|, |V|, sigma,
     and `x`, the value on the axis of the figure), and ``optimum``, the reference of ``objective``:
     of the problem, or for figure 11 that of 13 replicas.
     """
@@ -229,9 +223,9 @@ def solved(problem: Problem, about: Row) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _about(figure: int, network: str, workload: str, seed: int, sizes: tuple[int, int],
+def _about(network: str, workload: str, seed: int, sizes: tuple[int, int],
            x: float, sigma: float) -> Row:  # fmt: skip
-    return {"figure": figure, "network": network, "workload": workload, "seed": seed,
+    return {"network": network, "workload": workload, "seed": seed,
             "replicas": sizes[0], "voters": sizes[1], "x": x, "sigma": sigma}  # fmt: skip
 
 
@@ -242,7 +236,7 @@ def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterat
             for size in range(voters, voters + 5):
                 problem = Problem(world.instance, replicas=size, voters=voters)
                 sizes = size, voters
-                about = _about(8, world.network, world.mix, world.seed, sizes, size, sigma)
+                about = _about(world.network, world.mix, world.seed, sizes, size, sigma)
                 yield from solved(problem, about)
 
 
@@ -272,7 +266,7 @@ def _by_share(
                     problem = Problem(instance, replicas=7, voters=5)
                     counts = instance.counts.sum(axis=(0, 1))  # some of them are raised
                     x = round(100 * float(counts[list(raised)].sum() / counts.sum()), 4)
-                    about = _about(figure, network, base, seed, (7, 5), x, sigma)
+                    about = _about(network, base, seed, (7, 5), x, sigma)
                     yield from solved(problem, about)
 
 
@@ -282,7 +276,7 @@ def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Itera
         rows: list[Row] = []
         for size in range(4, 14):
             problem = Problem(world.instance, replicas=size, voters=3)
-            about = _about(11, world.network, world.mix, world.seed, (size, 3), size, sigma)
+            about = _about(world.network, world.mix, world.seed, (size, 3), size, sigma)
             rows.extend(solved(problem, about))
         last = {row["diversity"]: row for row in rows
                 if row["method"] == "exact" and row["replicas"] == 13}  # fmt: skip
@@ -345,10 +339,9 @@ FIGURES: dict[int, tuple[Ask, Callable[[pd.DataFrame], list[Row]]]] = {
 """Figure -> its rows, from seeds, sigma and the folder of latencies, and their summary."""
 
 
-def by_demand(rows: Sequence[Row], summary: Callable[[pd.DataFrame], list[Row]]) -> list[Row]:
+def by_demand(frame: pd.DataFrame, summary: Callable[[pd.DataFrame], list[Row]]) -> list[Row]:
     """Summarise the problems of each kind of clients and each sigma by themselves."""
-    frame = pd.DataFrame(rows)
-    frame["clients"] = np.where(frame["network"].isin(BUNDLED), "cities", "sites")
+    frame = frame.assign(clients=np.where(frame["network"].isin(BUNDLED), "cities", "sites"))
     parts = dict(list(frame.groupby(["clients", "sigma", "diversity"])))
     return [
         {"clients": key[0], "sigma": key[1], "diversity": key[2], **line}
@@ -370,62 +363,32 @@ AXES: dict[int, tuple[str, tuple[str, ...], str, str]] = {
 """Figure -> the column of its x, its lines, and the names of its axes."""
 
 
-class _PaperFigures(Study):
-    results = ("paper_tier3.csv", "paper_tier3.json")
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the study."""
-        add_folder(parser, "latency")
-        parser.add_argument(
-            "--seeds", type=int, default=4, help="instances per network and workload"
-        )
-        parser.add_argument(
-            "--sigma",
-            type=float,
-            nargs="+",
-            default=[*SIGMAS],
-            help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
-        )
-        parser.add_argument(
-            "--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES]
-        )
-        add_folder(parser, "results", RESULTS)
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
-        summary: dict[str, object] = {"machine": machine.describe(), "seeds": options.seeds}
-        summary["sigma"] = options.sigma
-        everything: list[Row] = []
-        for figure in options.only:
-            started = time.perf_counter()
-            seeds = range(options.seeds)
-            rows = [
-                row
-                for sigma in options.sigma
-                for row in FIGURES[figure][0](seeds, sigma, options.latency)
-            ]
-            everything.extend(rows)
-            table = by_demand(rows, FIGURES[figure][1])
-            proven = [row["proven"] for row in rows if row["method"] == "exact"]
-            problems, open_ = len(proven), proven.count(False)
-            summary[f"figure {figure}"] = {
-                "problems": problems,
-                "not proven": open_,
-                "networks": sorted({row["network"] for row in rows}),
-                "table": table,
-            }
-            print(f"Figure {figure}, {problems} problems, {open_} without a proven optimum:")
-            print(lines_table(table), end="\n\n")
-            print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        summary["each replica"] = gains(options.seeds)
-        save_rows(options.results / "paper_tier3.csv", everything)
-        save_json(options.results / "paper_tier3.json", summary)
-        return int(any(not row["proven"] for row in everything))
+def _rows(figure: int, options: argparse.Namespace) -> Iterator[Row]:
+    for sigma in options.sigma:
+        yield from FIGURES[figure][0](range(options.seeds), sigma, options.latency)
 
 
-STUDY = _PaperFigures(
+STUDY = Study(
+    "paper_tier3",
+    {str(figure): partial(_rows, figure) for figure in FIGURES},
+    {"seeds": 4, "sigma": SIGMAS},
+    ("figure", "network", "workload", "seed", "replicas", "voters", "x", "sigma", "diversity",
+     "method", "objective", "optimum", "proven", "seconds"),
+    packages=machine.SOLVERS,
+    folders=("latency",),
+    group="figure",
+    pause=5.0,
+    good=lambda row: row["proven"],
     description=__doc__,
     page="docs/benchmarks/paper_tier3.md",
-    report=lambda: tables(read_json(RESULTS / "paper_tier3.json")),
+    report=tables,
     draw=draw,
+)  # fmt: skip
+
+REPLICAS = Study(
+    "paper_tier3_replicas",
+    {"each replica": lambda options: gains(options.seeds)},
+    {"seeds": 4},
+    packages=machine.SOLVERS,
+    description=__doc__,
 )

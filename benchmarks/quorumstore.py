@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.harness.machine import cpu_seconds, most_memory
 from benchmarks.harness.result_files import Row, measured_file
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys
 from formulations.quorumstore.enumeration import Enumeration
@@ -130,7 +130,7 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
     }
 
 
-STUDY = Experiments(
+STUDY = Study(
     "quorumstore",
     {"speed": _speed, "table": _table},
     {"keys": 1000, "largest": 5, "failures": 1, "seed": 1},

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row, measured_file, read_json, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import read_matrix
 from placement.datasets import distance_rtt as geo
 from placement.model import distances
@@ -91,7 +91,7 @@ def _report() -> dict[str, str]:
     return {"rtt_model.json": markdown_table(heads, rows)}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "rtt_model",
     {"table": _table},
     {"draws": 30},

@@ -30,7 +30,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table, row_table
 from benchmarks.harness.result_files import Row, read_json, rows_of
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance, Options, Problem
 from placement.errors import InputError
@@ -285,7 +285,7 @@ def _rounded(about: Row, **found: Any) -> Row:
             for name, value in {**about, **found}.items()}  # fmt: skip
 
 
-STUDY = Experiments(
+STUDY = Study(
     "tail",
     {"leaders": _leaders, "plans": _plans, "proofs": _proofs},
     {"seeds": 1},

@@ -35,7 +35,7 @@ from benchmarks.commit_paths.report import fit, read_results, report
 from benchmarks.commit_paths.systems import CLIENTS, SYSTEMS, VOTERS, Layout, System, layouts
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows, save_rows
-from benchmarks.harness.study import FOUND, Experiments
+from benchmarks.harness.study import FOUND, Study
 from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.programs import Processes, answer, awaited, c_program, python_with
 from placement.errors import UnsupportedError
@@ -207,10 +207,10 @@ def _facts(name: str) -> Row:
         raise UnsupportedError(f"{error} (package {system.package})") from error
 
 
-class _CommitPaths(Experiments):
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+class _CommitPaths(Study):
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the study."""
-        super().add_arguments(parser)
+        super().add_options(parser)
         parser.add_argument("--fit", action="store_true", help="only write the constants")
         parser.add_argument("--again", dest="resume", action="store_false",
                             help="measure what was measured before too")  # fmt: skip

@@ -41,7 +41,7 @@ from benchmarks.exact.variants import PROVEN, least_time
 from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import spread_demand
 from placement import Instance, Plan, Problem
 from placement.datasets.bundled import find_aws_transfer
@@ -219,7 +219,7 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
             yield {**about, **asked, "question": question, **_told(plan, seconds, unit)}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "exact_measures",
     {name: functools.partial(_rows, name) for name in (*_SETS, _AWS)},
     {"repeat": 3},

@@ -35,7 +35,7 @@ from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import ROOT, SOLVERS, hardware
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 
 BEFORE, NOW = "before", "now"
 HEADS = ("row", "question", "build", "cpu_s", "wall_s", "part_s", "memory_mb", "part_mb", "status",
@@ -237,7 +237,7 @@ def draw(folder: Path) -> None:
     save_panels(folder / "exact-scale.png", panels)
 
 
-STUDY = Experiments(
+STUDY = Study(
     "exact_scale",
     {
         name: functools.partial(_asked, name)

@@ -53,7 +53,7 @@ from benchmarks.exact.scale_cell import Gaps
 from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import SOLVERS, hardware, most_memory, watch_memory
 from benchmarks.harness.result_files import RESULTS, Row, existing_rows, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import world
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.method import METHOD
@@ -353,7 +353,7 @@ def report() -> dict[str, str]:
     }
 
 
-STUDY = Experiments(
+STUDY = Study(
     "exact_speed",
     {name: partial(_asked, name) for name in _GAPS},
     {"repeat": 3, "match": ""},

@@ -42,7 +42,7 @@ import placement
 from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from placement import Contingency, Diversity, Instance, Plan, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.support.checks import FloatArray
@@ -113,7 +113,7 @@ def variant_study(
     settings: Mapping[str, object] | None = None,
     repeat: int = 3,
     **more: Any,
-) -> Experiments:
+) -> Study:
     """Return a study: a table of questions that a method proves, for every set, mix and variant.
 
     `heads` are the columns, keys of a row; `counts` the numbers of replicas and voters; `repeat`
@@ -145,7 +145,7 @@ def variant_study(
                 }  # fmt: skip
                 yield {key: str(value) for key, value in row.items()}
 
-    return Experiments(
+    return Study(
         file,
         {name: functools.partial(rows, name) for name in sets},
         {"repeat": repeat},

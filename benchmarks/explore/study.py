@@ -25,7 +25,7 @@ from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import hardware
 from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from placement.errors import MissingDependencyError
 
 _SET = """
@@ -115,7 +115,7 @@ def _report() -> dict[str, str]:
     return {"explore.json": f"{table}\n\n{hardware([document['machine']])}"}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "explore",
     {"changes": _changes},
     {"count": 120},

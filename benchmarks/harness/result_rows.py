@@ -1,15 +1,12 @@
 """Files of results of suites, one JSON object per line, added as cells finish; and their tables.
 
 A line of kind ``run`` opens a run: it names the suite, the machine, the versions and the commit.
-The lines of kind ``row`` after it, each with that run's ``id``, are the cells. With each row the
-file is written whole beside itself, synced, and renamed: it never has a part of a line. A lock
-beside the file keeps a second run out.
+The lines of kind ``row``, each with that run's ``id``, are the cells. With each row the file is
+written whole beside itself, synced, and renamed: it never has a part of a line.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import math
 import os
 import statistics
@@ -23,9 +20,10 @@ import pandas as pd
 
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import read_json, read_rows
+from benchmarks.peers import CAPTIONS
 from placement.errors import InputError, refused
 from placement.io.formats.document import parse_json
-from placement.io.formats.files import check_file, read_input, write_file
+from placement.io.formats.files import read_input
 from placement.text import escape, wrap
 
 FORMAT = "replica-placement benchmark results"
@@ -174,88 +172,6 @@ def contradictions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     )
 
 
-class ResultsFile:
-    """A file of results, to which this process alone adds; its folder is made when absent.
-
-    A `fresh` one begins again: the rows that stand there are neither read nor kept. They stay on
-    the disk until the first new row is safe. InputError when another process has it open, or when
-    it is no regular file of results.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, fresh: bool = False) -> None:
-        given = Path(path)
-        given.parent.mkdir(parents=True, exist_ok=True)
-        self.path = check_file(given, force=True, regular=True)
-        self._beside = self.path.with_name(f".{self.path.name[:100]}.lock.tmp")
-        self._lock = _locked(self._beside, self.path)
-        self._lines = b""
-        self.earlier = Results((), ())
-        try:
-            if not fresh and self.path.exists():
-                self.earlier = read_results(self.path)
-                self._lines = self.path.read_bytes()
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """Keys of the cells that have a row already."""
-        return frozenset(str(row["key"]) for row in self.earlier.rows)
-
-    @property
-    def answered(self) -> frozenset[str]:
-        """Keys of the cells that were answered, or refused by the method."""
-        final = ("ok", "refused")
-        return frozenset(str(row["key"]) for row in self.earlier.rows if row["outcome"] in final)
-
-    def start(self, head: Mapping[str, object]) -> int:
-        """Begin a run, whose head is written with its first row, and return its number."""
-        number = 1 + max((int(run.get("id", 0)) for run in self.earlier.runs), default=0)
-        about = {"kind": "run", "format": FORMAT, "version": VERSION, "id": number}
-        self._lines += _line({**about, **head})
-        return number
-
-    def add(self, row: Mapping[str, object]) -> None:
-        """Add a row, on the disk when this returns; on an OSError the file stays as it was."""
-        lines = self._lines + _line({"kind": "row", **row})
-        write_file(self.path, lines, force=True)
-        self._lines = lines
-
-    def close(self) -> None:
-        """Release the lock."""
-        self._beside.unlink(missing_ok=True)
-        os.close(self._lock)
-
-    def __enter__(self) -> ResultsFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _locked(beside: Path, path: Path) -> int:
-    """Open the file beside a path once it is locked: the run that had it may have removed it."""
-    while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), beside.stat()):
-                return handle
-        except FileNotFoundError:  # removed between the two steps: make it again
-            pass
-        except BlockingIOError:
-            os.close(handle)
-            raise InputError(
-                "another run is writing to it", source=str(path), expected="one run at a time"
-            ) from None
-        os.close(handle)
-
-
-def _line(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
 # --- tables -------------------------------------------------------------------------------------
 
 
@@ -353,10 +269,8 @@ def _ratio_head(reference: str) -> str:
 
 
 def _captions(results: Results) -> list[str]:
-    captions = {
-        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
-    }
-    return [wrap(f"{name}: {caption}", _COLUMNS) for name, caption in captions.items()]
+    methods = sorted({row["cell"].get("method", "") for row in results.rows} & CAPTIONS.keys())
+    return [wrap(f"{name}: {CAPTIONS[name]}", _COLUMNS) for name in methods]
 
 
 def _machines(results: Results) -> str:

@@ -13,28 +13,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from benchmarks.harness.cells import SolveCell
-from benchmarks.harness.machine import ROOT, SOLVERS, describe, sentence
-from benchmarks.harness.result_files import RESULTS
+from benchmarks.harness.machine import ROOT, SOLVERS
+from benchmarks.harness.result_files import RESULTS, Row, save_text
 from benchmarks.harness.result_rows import (
-    ResultsFile,
+    FORMAT,
+    VERSION,
     contradictions,
     page_text,
     read_results,
     report_text,
 )
-from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
+from benchmarks.harness.study import FOUND, WORSE, Study
 from benchmarks.harness.suites import Suite
-from benchmarks.peers import CAPTIONS
 from placement.errors import InputError
-from placement.text import escape
+from placement.io.formats.files import check_file
 
 _TAIL = 2000
 COMMAND = (sys.executable, "-m", "benchmarks.harness.cell_process")
@@ -178,113 +177,86 @@ def _outcome(cell: SolveCell, code: int, ended: bool, text: str, noise: str) -> 
     }
 
 
-# --- cells, each in a separate process that is killed when it exceeds its limits ----------------
+# --- suites as studies ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class SuiteStudy(Study):
-    """Study that runs the cells of a suite."""
+    """Study of one part, the cells of a suite, whose file has rows of several runs."""
 
-    suite: Suite
+    def file_in(self, folder: Path) -> Path:
+        """Return the file of results in a folder."""
+        return folder / f"{self.name}.jsonl"
 
-    @property
-    def results(self) -> Sequence[str]:
-        """The file that a run writes."""
-        return (f"{self.suite.name}.jsonl",)
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of a run of a suite."""
-        parser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            help="file of results (default benchmarks/results/SUITE.jsonl)",
-        )
-        parser.add_argument(
-            "--resume",
-            action="store_true",
-            help="keep the rows that are there, run the missing cells",
-        )
-        parser.add_argument(
-            "--retry",
-            action="store_true",
-            help="with --resume: run the missing, killed, crashed and wrong cells again",
-        )
-        parser.add_argument("--force", action="store_true", help="replace an existing file")
-        parser.add_argument("--jobs", type=int, default=1, help="processes at once (default 1)")
-        parser.add_argument(
-            "--only",
-            action="append",
-            default=[],
-            metavar="TEXT",
-            help="only cells whose label contains TEXT; may be repeated, all must match",
-        )
-        parser.add_argument("--method", action="append", default=[], help="only these methods")
+    def rows_in(self, folder: Path) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of the file of results in a folder."""
+        path = self.file_in(folder)
+        return read_results(path).rows if path.exists() else ()
 
     def run(self, options: argparse.Namespace) -> int:
-        """Run the cells that have no row yet, print the tables, and return the exit code.
+        """Run cells, print the tables; a defect (wrong, crashed, error, contradiction) gives 2."""
+        if options.jobs < 1:
+            raise InputError("out of range", field="--jobs", value=options.jobs, expected=">= 1")
+        path = self.file_in(options.results)
+        if path.exists():
+            check_file(path, force=True, regular=True)
+        if not options.force:
+            self.rows_in(options.results)  # refuses what holds no results
+        super().run(options)
+        results = read_results(path)
+        print(f"{report_text(results)}\n\n{path}")
+        defects = [row for row in results.rows if row["outcome"] in ("wrong", "crashed", "error")]
+        return WORSE if defects or contradictions(results.rows) else FOUND
 
-        InputError for a choice without cells, or a file that shall be neither continued nor
-        replaced.
-        """
-        suite, args = self.suite, options
-        if args.jobs < 1:
-            raise InputError("out of range", field="--jobs", value=args.jobs, expected=">= 1")
-        cells = _chosen(suite, args.only, args.method)
-        path: Path = args.output if args.output is not None else RESULTS / f"{suite.name}.jsonl"
-        if path.exists() and path.stat().st_size and not (args.resume or args.force):
-            raise InputError(
-                "exists already",
-                source=str(path),
-                expected="--resume to go on, --force to replace it",
-            )
-        with ResultsFile(path, fresh=args.force and not args.resume) as file:
-            done = file.answered if args.retry else file.keys
-            todo = [cell for cell in cells if cell.key not in done]
-            if len(todo) < len(cells):
-                print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
-            machine = describe((*SOLVERS, "pandas", "quoracle", "spopt", "pbp-pmedian", "PuLP"))
-            print(sentence(machine), file=sys.stderr)
-            if todo:
-                run = file.start(
-                    {
-                        "suite": suite.name,
-                        "purpose": suite.purpose,
-                        "reference": suite.reference,
-                        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-                        "machine": machine,
-                        "jobs": args.jobs,
-                        "cells": len(cells),
-                        "captions": _captions(todo),
-                        "seeds": sorted({c.seed for c in cells}),
-                    }
-                )
-
-                try:
-                    with contextlib.closing(run_cells(todo, args.jobs)) as rows:
-                        for number, (cell, row) in enumerate(rows, 1):
-                            file.add({"run": run, **row})
-                            said = f"{number}/{len(todo)} {row['outcome']} {escape(cell.label)}"
-                            print(said, file=sys.stderr, flush=True)
-                except KeyboardInterrupt:
-                    print("interrupted; go on with --resume", file=sys.stderr)
-                    return INTERRUPTED
-        return _summarise(path)
+    def _keep(
+        self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, began: float
+    ) -> None:
+        """Add the last row, before the first one of a run what is known of the run."""
+        path, lines = self.file_in(folder), [{"kind": "row", **rows[-1], "run": run.get("id")}]
+        again = run["force"] and "id" not in run
+        old = path.read_bytes() if path.exists() and not again else b""
+        if "id" not in run:
+            run["id"] = lines[0]["run"] = 1 + old.count(b'{"kind": "run"')
+            lines.insert(0, {"kind": "run", "format": FORMAT, "version": VERSION, **run})
+        each = (json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines)
+        save_text(path, old.decode() + "".join(f"{line}\n" for line in each))
 
 
 def suite_study(suite: Suite) -> SuiteStudy:
-    """Return a suite as a study."""
+    """Return a suite as a study; ``--force`` begins a file again."""
+
+    def rows(options: argparse.Namespace) -> Iterator[Row]:
+        """Run the cells that have no row; ``--retry``: those that were not answered as well."""
+        final = ("ok", "refused")
+        cells = _chosen(suite, options.only, options.method)
+        todo = [
+            cell
+            for cell in cells
+            if (kept := options.kept.get((cell.key,))) is None
+            or (options.retry and kept["outcome"] not in final)
+        ]
+        print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
+        with contextlib.closing(run_cells(todo, options.jobs)) as found:
+            yield from (row for _, row in found)
 
     def report() -> dict[str, str]:
         paths = sorted(RESULTS.glob(f"{suite.name}*.jsonl"))
         return {path.name: page_text(read_results(path)) for path in paths}
 
-    shown = suite.on_page
     return SuiteStudy(
+        suite.name,
+        {suite.name: rows},
+        {"only": (), "method": (), "jobs": 1, "retry": False, "force": False},
+        packages=(*SOLVERS, "pandas", "quoracle", "spopt", "pbp-pmedian", "PuLP"),
+        key=("key",),
+        about=False,
+        facts=lambda _part: {
+            "suite": suite.name,
+            "reference": suite.reference,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
         description=suite.purpose,
-        page="docs/benchmarks.md" if shown else "",
-        report=report if shown else None,
-        suite=suite,
+        page="docs/benchmarks.md" if suite.on_page else "",
+        report=report if suite.on_page else None,
     )
 
 
@@ -306,16 +278,3 @@ def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[
     if not chosen:
         raise InputError("no cell is left", field="--only", value=list(only))
     return chosen
-
-
-def _captions(cells: Sequence[SolveCell]) -> dict[str, str]:
-    return {name: CAPTIONS[name] for name in sorted({c.method for c in cells}) if name in CAPTIONS}
-
-
-def _summarise(path: Path) -> int:
-    """Print the tables; a defect (wrong, crashed, error, contradiction) shows in the exit code."""
-    results = read_results(path)
-    print(report_text(results))
-    print(f"\n{path}")
-    defects = [row for row in results.rows if row["outcome"] in ("wrong", "crashed", "error")]
-    return WORSE if defects or contradictions(results.rows) else FOUND

@@ -1,8 +1,7 @@
 """Table of studies, and the declaration of a study: its options, its run, its results, its report.
 
 A study is a constant of a module of this package, ``STUDY`` where the table says no other name. The
-module is imported when the study is run. Most studies are :class:`Experiments`: parts that yield
-rows, each kept in the study's file of results.
+module is imported when the study is run.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import argparse
 import importlib
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +61,7 @@ MODULES = MappingProxyType(
         "overtime.leader_shares": "benchmarks.overtime.leader_shares",
         "overtime.replay": "benchmarks.overtime.replay",
         "paper_tier3": "benchmarks.paper_tier3",
+        "paper_tier3.replicas": "benchmarks.paper_tier3:REPLICAS",
         "quorumstore.speed": "benchmarks.quorumstore",
         "rtt_model": "benchmarks.rtt_model",
         "tail": "benchmarks.tail",
@@ -71,37 +70,82 @@ MODULES = MappingProxyType(
 """Name of a study -> its module, and the name of its constant after a colon."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Study(ABC):
-    """Study that ``python -m benchmarks run NAME`` runs.
+@dataclass(frozen=True)
+class Study:
+    """Study that ``python -m benchmarks run NAME`` runs: a table of experiments.
 
-    Its help is the docstring of the module, which begins with a summary. The page of the
+    Each part yields its rows from the options, which have defaults of the types that they take; a
+    tuple takes several values. With `columns` the results are a CSV, beside which stands a document
+    `about` the run; without, they are a document of JSON. Where parts are kept `apart`, each has
+    its options, machine and `facts` of its own. The column `group` names the part, and those of
+    `key` tell the rows of a CSV apart, where one is replaced alone: the parts find what
+    ``--resume`` keeps in ``options.kept``, by these columns, and yield it again. The exit code is 1
+    when a row is not `good`. Rows are written as they come, where they are many and quick after a
+    `pause` in seconds. Parts write the `series` too.
+
+    The help is the docstring of the module, which begins with a summary. The page of the
     documentation, from the root of the checkout, has tables that `report` returns by name
     (:func:`benchmarks.harness.doc_pages.tables_of`), and figures that `draw` draws into a folder,
     both from the results that the project keeps.
     """
 
+    name: str
+    parts: Mapping[str, Callable[[argparse.Namespace], Iterable[Mapping[str, Any]]]]
+    options: Mapping[str, Any]
+    columns: tuple[str, ...] = ()
+    packages: Sequence[str] = ("numpy",)
+    apart: bool = False
+    folders: Sequence[str] = ()
+    group: str = "suite"
+    key: Sequence[str] = ()
+    about: bool = True
+    pause: float = 0.0
+    good: Callable[[Mapping[str, Any]], bool] = lambda _row: True
+    summary: Callable[[Sequence[Mapping[str, Any]]], str] | None = None
+    series: Sequence[str] = ()
+    facts: Callable[[str], Mapping[str, object]] = lambda _part: {}
     description: str | None = None
     page: str = ""
     report: Callable[[], Mapping[str, str]] | None = None
     draw: Callable[[Path], None] | None = None
 
     @property
-    @abstractmethod
+    def path(self) -> Path:
+        """The file of results that the project keeps."""
+        return self.file_in(RESULTS)
+
+    @property
     def results(self) -> Sequence[str]:
         """Files of ``benchmarks/results`` that a run writes and the project keeps."""
+        about = [self.path.with_suffix(".json").name] if self.about else []
+        return sorted({self.path.name, *about, *self.series})
 
-    @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the study."""
+    def file_in(self, folder: Path) -> Path:
+        """Return the file of results in a folder."""
+        return folder / f"{self.name}.{'csv' if self.columns else 'json'}"
 
-    @abstractmethod
-    def run(self, options: argparse.Namespace) -> int:
-        """Measure; return the exit code."""
+    def rows_in(self, folder: Path) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of the table of results in a folder."""
+        return read_rows(self.file_in(folder))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the study and of its report."""
-        self.add_arguments(parser)
+        every = list(self.parts)
+        also = [f"--{self.group}"] if self.columns else []
+        if "only" not in self.options:
+            parser.add_argument(
+                "--only", *also, nargs="+", choices=every, default=every, dest="only",
+                metavar="PART", help=f"parts to run: {', '.join(every)}",
+            )  # fmt: skip
+        for name, default in self.options.items():
+            parser.add_argument(f"--{name}", **_option(default))
+        for name in self.folders:
+            add_folder(parser, name)
+        if self.key:
+            parser.add_argument(
+                "--resume", action="store_true", help="keep the rows that the file has"
+            )
+        add_folder(parser, "results", RESULTS)
         if self.report is not None:
             parser.add_argument(
                 "--show", action="store_true", help="measure nothing, print the report"
@@ -129,89 +173,37 @@ class Study(ABC):
         assert self.report is not None
         return with_tables((ROOT / self.page).read_text(encoding="utf-8"), self.report())
 
-
-@dataclass(frozen=True)
-class Experiments(Study):
-    """Table of the experiments of a study.
-
-    Each part yields its rows from the options, which have defaults of the types that they take.
-    With `columns` the results are a CSV, beside which stands a document `about` the run; without,
-    they are a document of JSON. Where parts are kept `apart`, each has its options, machine and
-    `facts` of its own. The column `group` names the part, and those of `key` tell the rows of a CSV
-    apart, where one is replaced alone: the parts find what ``--resume`` keeps in ``options.kept``,
-    by these columns, and yield it again. The exit code is 1 when a row is not `good`. Parts write
-    the `series` too.
-    """
-
-    name: str
-    parts: Mapping[str, Callable[[argparse.Namespace], Iterable[Mapping[str, Any]]]]
-    options: Mapping[str, int | float | str]
-    columns: tuple[str, ...] = ()
-    packages: Sequence[str] = ("numpy",)
-    apart: bool = False
-    folders: Sequence[str] = ()
-    group: str = "suite"
-    key: Sequence[str] = ()
-    about: bool = True
-    good: Callable[[Mapping[str, Any]], bool] = lambda _row: True
-    summary: Callable[[Sequence[Mapping[str, Any]]], str] | None = None
-    series: Sequence[str] = ()
-    facts: Callable[[str], Mapping[str, object]] = lambda _part: {}
-
-    @property
-    def path(self) -> Path:
-        """The file of results that the project keeps."""
-        return self.file_in(RESULTS)
-
-    @property
-    def results(self) -> Sequence[str]:
-        """Files of ``benchmarks/results`` that a run writes and the project keeps."""
-        about = [self.path.with_suffix(".json").name] if self.about else []
-        return sorted({self.path.name, *about, *self.series})
-
-    def file_in(self, folder: Path) -> Path:
-        """Return the file of results in a folder."""
-        return folder / f"{self.name}.{'csv' if self.columns else 'json'}"
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the study."""
-        every = list(self.parts)
-        also = [f"--{self.group}"] if self.columns else []
-        parser.add_argument("--only", *also, nargs="+", choices=every, default=every, dest="only",
-                            metavar="PART", help=f"parts to run: {', '.join(every)}")  # fmt: skip
-        for name, default in self.options.items():
-            parser.add_argument(
-                f"--{name}", type=type(default), default=default, help=f"default {default!r}"
-            )
-        for name in self.folders:
-            add_folder(parser, name)
-        if self.key:
-            parser.add_argument(
-                "--resume", action="store_true", help="keep the rows that the file has"
-            )
-        add_folder(parser, "results", RESULTS)
-
     def run(self, options: argparse.Namespace) -> int:
         """Run the parts asked for; return the exit code. Ctrl-C keeps the rows so far.
 
         What this machine cannot run is told, and the other parts go on.
         """
         began, found = time.process_time(), list[Mapping[str, Any]]()
+        run: dict[str, object] = {}
+        for name, default in self.options.items():
+            run[name] = default if vars(options)[name] is None else vars(options)[name]
+        vars(options).update(run)
         options.kept = {}
         if self.key and options.resume:
-            old = read_rows(self.file_in(options.results))
+            old = self.rows_in(options.results)
             options.kept = {tuple(row[name] for name in self.key): row for row in old}
-        run: dict[str, object] = {name: vars(options)[name] for name in self.options}
         run["machine"] = machine.describe(self.packages)
         missing, line = False, ProgressLine(sys.stderr, in_ms=float)
-        for part in options.only:
+        for part in self.parts if "only" in self.options else options.only:
             rows: list[Mapping[str, Any]] = []
+            written, due = 0, 0.0
             try:
                 about = {**run, **self.facts(part)}
-                for row in self.parts[part](options):
-                    rows.append({self.group: part, **row} if self.columns else row)
-                    self._keep(part, rows, about, options.results, time.process_time() - began)
-                    line.count(f"{part}: {len(rows)} rows", len(rows), 0)
+                try:
+                    for row in self.parts[part](options):
+                        rows.append({self.group: part, **row} if self.columns else row)
+                        line.count(f"{part}: {len(rows)} rows", len(rows), 0)
+                        if time.monotonic() >= due:
+                            self._keep(part, rows, about, options.results, began)
+                            written, due = len(rows), time.monotonic() + self.pause
+                finally:
+                    if written < len(rows):
+                        self._keep(part, rows, about, options.results, began)
                 told = f"{len(rows)} rows"
             except UnsupportedError as error:
                 told, missing = f"not measured: {error}", True
@@ -223,7 +215,7 @@ class Experiments(Study):
         return int(missing or not all(map(self.good, found)))
 
     def _keep(
-        self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, cpu: float
+        self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, began: float
     ) -> None:
         path = self.file_in(folder)
         about = path.with_suffix(".json")
@@ -236,7 +228,12 @@ class Experiments(Study):
             document = {"benchmark": self.name, **document}
             document.setdefault("parts", {})[part] = {**run, "rows": rows}
         else:
-            document = {"benchmark": self.name, **document, **run, "cpu_s": round(cpu, 1)}
+            document = {
+                "benchmark": self.name,
+                **document,
+                **run,
+                "cpu_s": round(time.process_time() - began, 1),
+            }
             document |= {} if self.columns else {part: rows}
         if self.about:
             save_json(about, document)
@@ -253,6 +250,16 @@ class Experiments(Study):
             key=lambda row: order.index(row[self.group]),
         )
         save_csv(path, self.columns, ([row[name] for name in self.columns] for row in every))
+
+
+def _option(default: Any) -> dict[str, Any]:
+    """Return how an option is read that has a value without being given."""
+    if default is False:
+        return {"action": "store_true"}
+    if isinstance(default, tuple):
+        kind, shown = type(default[0]) if default else str, " ".join(map(str, default)) or "all"
+        return {"nargs": "+", "action": "extend", "type": kind, "help": f"default {shown}"}
+    return {"type": type(default), "default": default, "help": f"default {default!r}"}
 
 
 def load_study(name: str) -> Study:

@@ -26,7 +26,7 @@ from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import Rows, averaged, markdown_table, mean, pick, row_table, span
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows, save_csv
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.online.dynamic.belady_min import most_hits
 from formulations.online.dynamic.copy_prices import solve_lagrangean
 from formulations.online.dynamic.copy_programs import relax, solve_milp
@@ -568,7 +568,7 @@ def _over_time(
     return Panel(lines, axes, restarts)
 
 
-STUDY = Experiments(
+STUDY = Study(
     "online_dynamic",
     {
         "table": _table,

@@ -28,7 +28,7 @@ from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import Rows, markdown_table, means, pivot, row_table
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_frame, read_json, rows_of
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum
 from placement.online.reads import (
@@ -451,7 +451,7 @@ def draw_figures(folder: Path) -> None:
     save_panels(folder / "online-reads-clients.png", panels)
 
 
-SLIDES = Experiments(
+SLIDES = Study(
     "online_reads",
     {suite: functools.partial(_runs, suite) for suite in SUITES},
     {"operations": 25_000, "seeds": 2},
@@ -462,7 +462,7 @@ SLIDES = Experiments(
     draw=draw_figures,
 )
 
-CLAIMS = Experiments(
+CLAIMS = Study(
     "online_reads_claims",
     {"write latency": _write_latency, "elections": _elections},
     {"seeds": 2, "operations": 15_000},

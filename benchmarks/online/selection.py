@@ -52,7 +52,7 @@ from benchmarks.harness.doc_pages import (
 )
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_frame, read_json, rows_of
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.online.selection.linear_bounds import fluid_bound
 from formulations.online.selection.optimal_choice import solve
 from heuristics.online.selection import (
@@ -644,7 +644,7 @@ def _epochs(
     return Panel(lines, axes, bands=bands)
 
 
-PUBLISHED = Experiments(
+PUBLISHED = Study(
     "online_selection",
     {name: functools.partial(_measure, name) for name in SUITES},
     {"requests": 0},
@@ -656,7 +656,7 @@ PUBLISHED = Experiments(
 )
 """Without ``--requests`` (0) each suite has its own number of reads."""
 
-BOUNDS = Experiments(
+BOUNDS = Study(
     "online_selection_ladder",
     {"full size": lambda options: map(_full_size, map(float, EPOCHS)), "windows": _windows},
     {"windows": 20, "seconds": 20.0},
@@ -664,14 +664,14 @@ BOUNDS = Experiments(
     description=__doc__,
 )
 
-CLOSED = Experiments(
+CLOSED = Study(
     "online_selection_closed_loop",
     {"mixes": _mixes, "load step": _load_step, "arriving": _arriving, "speeds": _speeds},
     {"seeds": 3, "operations": 60_000},
     description=__doc__,
 )
 
-WIDE = Experiments(
+WIDE = Study(
     "online_selection_wide_area",
     {"policies": _latency_parts},
     {"seeds": 3, "reads": 200_000},

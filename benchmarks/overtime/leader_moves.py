@@ -22,7 +22,7 @@ import numpy as np
 import placement
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from placement import Instance, Problem
 from placement.evaluation.score import first_best
@@ -164,7 +164,7 @@ def _prices(options: argparse.Namespace) -> Iterator[Row]:
         yield {"outage_seconds": outage, "price_ms": ms, "rows": rows}
 
 
-STUDY = Experiments(
+STUDY = Study(
     "stability",
     {"prices": _prices},
     {"databases": 400, "seed": 7},

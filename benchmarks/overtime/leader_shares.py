@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
@@ -162,7 +162,7 @@ def _report() -> dict[str, str]:
     }
 
 
-STUDY = Experiments(
+STUDY = Study(
     "leader_shares",
     {"shares": _share_rows, "figure 4": _moved_rows},
     {"databases": 200, "seed": 1},

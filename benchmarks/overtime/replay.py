@@ -28,7 +28,7 @@ from benchmarks.harness.doc_pages import grouped, lines_table, markdown_table, p
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import Panel, save_panels
 from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from placement import Instance, Problem
 from placement.datasets import regions
@@ -687,7 +687,7 @@ def tables() -> dict[str, str]:
     }
 
 
-STUDY = Experiments(
+STUDY = Study(
     "replay",
     {
         "moving": _moving,

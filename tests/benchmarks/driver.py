@@ -1,4 +1,4 @@
-"""The command line of the harness with a suite of marks: ``driver FILE MARKS CELLS JOBS``."""
+"""The command line of the harness with a suite of marks: ``driver FOLDER MARKS CELLS JOBS``."""
 
 import sys
 from types import MappingProxyType
@@ -10,14 +10,14 @@ from benchmarks.harness.suites import Grid, Suite
 
 
 def main() -> int:
-    output, marks, count, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    folder, marks, count, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     grid = Grid(
         (InstanceRecipe("none"),), ("mark",), (1,), (1,), seeds=tuple(range(count)),
         limits=CellLimits(wall=30.0),
     )  # fmt: skip
     runner.COMMAND = (sys.executable, "-m", "tests.benchmarks.marker", marks)
     harness.SUITES = MappingProxyType({"marks": Suite("marks", "for tests", "", (grid,))})
-    return harness.main(["run", "marks", "-o", output, "--resume", "--jobs", jobs])
+    return harness.main(["run", "marks", "--results", folder, "--resume", "--jobs", jobs])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.__main__ import _study, main
@@ -283,7 +284,7 @@ def test_summaries_keep_clients_and_sigma_apart():
         )
         for method in ("kq", "qk", "best-of", "local-search", "exact")
     ]  # fmt: skip
-    lines = by_demand(rows, summary_11)
+    lines = by_demand(pd.DataFrame(rows), summary_11)
     assert [(line["clients"], line["sigma"], line["kq"]) for line in lines] == [
         ("sites", 1.2, 50.0),
         ("sites", 3.0, 30.0),

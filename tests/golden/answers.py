@@ -215,7 +215,7 @@ def _verbs() -> Answers:
 # ------------------------------------------------------------------ committed results
 
 PAPERS = (
-    *("paper_tier3.*", "replay.*", "contingency_*", "tail.*", "quorumstore.*", "online_*"),
+    *("paper_tier3*", "replay.*", "contingency_*", "tail.*", "quorumstore.*", "online_*"),
     *("stability*", "rtt_model.*", "leader_shares.*", "fleet.json", "foundation.*"),
     *("exact_rules.*", "leader_waits.*", "set_waits.*"),
 )

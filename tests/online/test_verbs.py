@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.result_files import read_json, read_rows
-from benchmarks.harness.study import Experiments
+from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.dynamic.copy_choices import run_votes
 from heuristics.online.reads import LeaseHolder, UniformQuorum
@@ -237,9 +237,9 @@ def test_experiments_keep_what_is_not_run_and_what_an_interrupt_leaves(tmp_path,
         raise KeyboardInterrupt
 
     parts = {"one": lambda options: [{"value": 1}], "two": stopped}
-    study = Experiments("name", parts, {"seeds": 3}, columns)
+    study = Study("name", parts, {"seeds": 3}, columns)
     parser = argparse.ArgumentParser()
-    study.add_arguments(parser)
+    study.add_options(parser)
     path = tmp_path / ("name.csv" if columns else "name.json")
     words = ["--results", str(tmp_path), "--only"]
     assert study.run(parser.parse_args([*words, "one"])) == 0
