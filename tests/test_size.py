@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 32470,
     "heuristics": 5492,
     "benchmarks": 12228,
-    "tests": 49977,
+    "tests": 49979,
 }
 
 ROOMS = {
@@ -71,7 +71,7 @@ ROOMS = {
     "placement/workloads": 1474,
     "tests/analysis": 1563,
     "tests/benchmarks": 1811,
-    "tests/cli": 2052,
+    "tests/cli": 2086,
     "tests/contingency": 763,
     "tests/databases": 3640,
     "tests/datasets": 839,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import InputError
-from placement.evaluation.cost_model import cost_model
+from placement.errors import InputError, refused
+from placement.evaluation.cost_model import CostModel, cost_model
 from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import Moves
@@ -115,10 +115,7 @@ def _of_sites(problem: Problem, kind: MeasureKind, one: Configuration) -> float:
     if kind is MeasureKind.REPLICAS:
         return float(len(one.replicas))
     if kind is MeasureKind.COST:
-        model = cost_model(problem.instance)
-        if model is None:
-            raise _no_prices()
-        return model.value(one)
+        return _cost_model(problem).value(one)
     return move_function(problem, kind).value(one)
 
 
@@ -408,19 +405,19 @@ def move_function(problem: Problem, kind: MeasureKind) -> LinearLimit:
     return MoveCosts(problem.instance, present, moves).limits[0]
 
 
-def _no_prices() -> InputError:
-    return InputError(
-        "a cost needs prices, and the instance has none",
-        field="measure",
-        value="cost",
-        expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
-    )
+def _cost_model(problem: Problem) -> CostModel:
+    model = cost_model(problem.instance)
+    if model is None:
+        expected = "an instance with prices: Instance(prices=Prices(…)), or --prices"
+        words = "a cost needs prices, and the instance has none"
+        raise refused("", "measure", words, "cost", expected)
+    return model
 
 
 def check_measure(problem: Problem, measure: Measure) -> None:
     """Raise InputError where a measure names what the question or its instance does not have."""
-    if measure.kind is MeasureKind.COST and cost_model(problem.instance) is None:
-        raise _no_prices()
+    if measure.kind is MeasureKind.COST:
+        _cost_model(problem)
     if measure.kind in {MeasureKind.CHANGES, MeasureKind.COPIED}:
         move_function(problem, measure.kind)
     if measure.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}:
@@ -428,5 +425,8 @@ def check_measure(problem: Problem, measure: Measure) -> None:
     if measure.kind is MeasureKind.WITHIN:
         deadline_bins(problem, measure)
     if measure.kind.of_latency:
-        focused(problem, measure.operations, measure.clients)
-        losses_of(problem, measure)
+        try:
+            focused(problem, measure.operations, measure.clients)
+            losses_of(problem, measure)
+        except InputError as error:  # of several measures, the one with the unknown name
+            raise error.at(str(measure)) from None

@@ -226,6 +226,8 @@ QUESTIONS = [
     Question("unknown level to survive", {"replicas": 3, "voters": 3, "survive": "contry"},
              ("--replicas", 3, "--voters", 3, "--survive", "contry"),
              ("survive: unknown failure-domain level: got 'contry'", "did you mean 'country'?")),
+    Question("unknown client of a limit", {**COUNTS, "keep": "mean(client Rme) <= 90 ms"},
+             ("--keep", "mean(client Rme) <= 90 ms"), ("mean(client Rme): ", "no such client")),
     Question("duplicate names", {**COUNTS, "forbidden": ["Rome", "Rome"]},
              ("--forbid", "Rome", "--forbid", "Rome"),
              ("forbidden: duplicate name: got 'Rome', expected unique names",)),
