@@ -24,6 +24,7 @@ from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
+from tests.agreement import like_enumeration
 from tests.effort import examples
 from tests.milp.worlds import sphere, values_at
 from tests.strategies import problems
@@ -48,7 +49,6 @@ def hard():
 
 
 def test_optimum(small):
-    """The optimum of exhaustive search, with a bound that meets it."""
     problem, milp, program = small
     best = solve(problem, "exhaustive")
     outcome = run_highs(program, Guard())
@@ -106,7 +106,6 @@ def test_gap_limit(hard):
 
 
 def test_interrupt(hard):
-    """Ctrl-C while HiGHS runs ends the run with what it has."""
     _, _, program, start = hard
 
     def press(incumbent, bound):
@@ -192,14 +191,12 @@ def test_the_end_of_the_process_waits_for_what_was_left_behind(monkeypatch, smal
 
 
 def test_the_thread_of_a_finished_run_has_ended(small):
-    """The threads of HiGHS end with their run, not with the process."""
     before = threading.enumerate()
     run_highs(small[2], Guard())
     assert set(threading.enumerate()) <= set(before)
 
 
 def test_a_crash_in_the_worker_is_an_error(monkeypatch, small):
-    """An error inside HiGHS's thread reaches the caller."""
     _, _, program = small
 
     def crash(self):
@@ -255,7 +252,6 @@ TOGETHER = {"leaders": "together"}
 
 
 def program_of(problem, recipe=Recipe.PER_CLIENT):
-    """Return the unreduced program of a problem, and its model."""
     milp = build(program_data(problem), recipe.rows)
     return milp.program(), milp
 
@@ -373,11 +369,8 @@ def test_a_bound_of_highs_is_not_used(monkeypatch):
         return dataclasses.replace(outcome, bound=outcome.bound * 2)
 
     problem = Problem(sphere(7), replicas=3, voters=3)
-    truth = solve(problem, "exhaustive")
     monkeypatch.setattr(search_module, "run_highs", overstated)
-    plan = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
-    assert plan.status is Status.OPTIMAL
-    assert plan.objective == truth.objective
+    like_enumeration(problem, "milp", settings={**TOGETHER, "proof": "safe"})
 
 
 def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
@@ -400,9 +393,7 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
     wrong = solve(problem, "milp", settings={**TOGETHER, "start": "none"})
     assert wrong.objective > truth.objective  # believed, for want of a second look
     calls.clear()
-    plan = solve(problem, "milp", settings={**TOGETHER, "start": "none", "proof": "safe"})
-    assert plan.status is Status.OPTIMAL
-    assert plan.objective == pytest.approx(truth.objective, rel=1e-12)
+    like_enumeration(problem, "milp", settings={**TOGETHER, "start": "none", "proof": "safe"})
 
 
 def test_limits_of_the_proof():

@@ -28,6 +28,7 @@ from placement import (
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.plan import objective_value
 from placement.testing import random_instance
+from tests.agreement import like_enumeration
 from tests.effort import examples
 from tests.milp.worlds import hopeless, sphere, values_at, with_prices
 from tests.strategies import problems
@@ -204,18 +205,15 @@ def test_forbidding_cuts_off_supersets_only():
 
 
 @settings(max_examples=examples(20))
-@given(problems(min_sites=3))
-def test_a_bad_start_hides_no_pruning_error(problem):
+@given(problems(min_sites=3), st.sampled_from(["milp", "cp-sat"]))
+def test_a_bad_start_hides_no_pruning_error(problem, method):
     """Start from the worst configuration at hand: cutoffs are then far from the optimum."""
-    truth = solve(problem, "exhaustive")
-    assume(truth.found)
+    assume(find_feasible(problem))
     rng = np.random.default_rng(0)
     size = len(problem.instance.sites)
     tries = [find_feasible(problem, rng.permutation(size).tolist()) for _ in range(5)]
     worst = max(tries, key=lambda c: objective_value(problem, c))
-    plan = solve(problem, "milp", start=worst)
-    assert plan.status is Status.OPTIMAL
-    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
+    like_enumeration(problem, method, start=worst)
 
 
 @settings(max_examples=examples(30))
@@ -240,14 +238,10 @@ def test_clients_of_very_different_size(problem, seed):
     spread = 10.0 ** np.random.default_rng(seed).integers(-6, 7, len(problem.instance.clients))
     counts = problem.instance.counts * spread[:, np.newaxis]
     problem = problem.replace(instance=problem.instance.replace(counts=counts))
-    truth = solve(problem, "exhaustive")
-    plan = solve(problem, "milp", settings={"start": "none"})
-    assert plan.status == truth.status
-    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9) or not truth.found
+    like_enumeration(problem, "milp", settings={"start": "none"})
 
 
 def test_statistics():
-    """Build and solve time apart, size, nodes, and where the start came from."""
     problem = Problem(sphere(8), replicas=3, voters=3)
     plan = solve(problem, "milp", settings={"leaders": "together"})
     for name in ("build_seconds", "solve_seconds", "start_seconds"):
@@ -269,11 +263,13 @@ def test_nothing_to_wait_for():
     assert (plan.status, plan.objective, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("leaders", ["together", "apart"])
-def test_same_seed_same_plan(leaders):
-    """Deterministic for a seed and one thread."""
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [("milp", {"leaders": "together"}), ("milp", {"leaders": "apart"}), ("cp-sat", {})],
+)
+def test_same_seed_same_plan(method, asked):
     problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
-    plans = [solve(problem, "milp", seed=7, settings={"leaders": leaders}) for _ in range(2)]
+    plans = [solve(problem, method, seed=7, settings=asked) for _ in range(2)]
     assert plans[0].configuration == plans[1].configuration
     assert plans[0].bound == plans[1].bound
     counts = [
@@ -283,15 +279,13 @@ def test_same_seed_same_plan(leaders):
     assert counts[0] == counts[1]
 
 
-def test_several_threads():
-    """Another number of threads after another: same optimum."""
-    problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
-    values = [solve(problem, "milp", threads=n).objective for n in (1, 2, 1)]
-    assert max(values) == pytest.approx(min(values), rel=1e-12)
+@pytest.mark.parametrize("method", ["milp", "cp-sat"])
+def test_several_threads(method):
+    for threads in (1, 2, 1):
+        like_enumeration(Problem(sphere(9, seed=2), replicas=4, voters=3), method, threads=threads)
 
 
 def test_unknown_recipe():
-    """Recipes are a closed set."""
     with pytest.raises(InputError, match="recipe"):
         solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings={"recipe": "hull"})
 
@@ -306,11 +300,8 @@ def test_over_budget_within_the_solvers_tolerance(excess):
     problem = Problem(
         world.replace(prices=Prices(price)), replicas=3, voters=1, budget=6.0 * (1 - excess)
     )
-    truth = solve(problem, "exhaustive")
-    assert truth.configuration.replicas != best.configuration.replicas
-    plan = solve(problem, "milp", settings={"start": "none", "reduce": False})
-    assert plan.status is Status.OPTIMAL
-    assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+    plan = like_enumeration(problem, "milp", settings={"start": "none", "reduce": False})
+    assert plan.configuration.replicas != best.configuration.replicas
 
 
 def test_transfer_prices_depend_on_the_leader():
@@ -319,24 +310,16 @@ def test_transfer_prices_depend_on_the_leader():
     free = solve(problem, "milp")
     costs = sorted({round(free.cost * f, 6) for f in (1.0, 0.95, 0.9, 0.8)})
     for budget in costs:
-        asked = problem.replace(budget=budget)
-        truth = solve(asked, "exhaustive")
-        plan = solve(asked, "milp", settings={"start": "none"})
-        assert plan.status == truth.status
-        if truth.found:
-            assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+        like_enumeration(problem.replace(budget=budget), "milp", settings={"start": "none"})
 
 
 def test_without_any_start():
-    """No heuristic, no feasibility search: HiGHS finds the first configuration itself."""
     problem = Problem(sphere(8, seed=1), replicas=4, voters=3, quorum=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start_module, "HEURISTICS", ())
         patch.setattr(start_module, "find_feasible", hopeless)
-        plan = solve(problem, "milp", settings={"leaders": "together"})
+        plan = like_enumeration(problem, "milp", settings={"leaders": "together"})
     assert plan.stats["start"] == "none found"
-    assert plan.status is Status.OPTIMAL
-    assert plan.objective == pytest.approx(solve(problem, "exhaustive").objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("recipe", list(Recipe))
@@ -370,8 +353,7 @@ def test_a_broken_heuristic_costs_a_start_only(monkeypatch):
 
     monkeypatch.setattr(start_module, "run_method", broken)
     problem = Problem(sphere(6), replicas=3, voters=3)
-    plan = solve(problem, "milp", settings={"leaders": "together"})
-    assert plan.objective == solve(problem, "exhaustive").objective
+    plan = like_enumeration(problem, "milp", settings={"leaders": "together"})
     assert plan.stats["start"] == "best-of"
     assert any("local-search" in note for note in plan.notes)
 
