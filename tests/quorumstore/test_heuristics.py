@@ -73,7 +73,6 @@ def test_local_search_is_nearly_always_optimal_on_small_instances():
 
 
 def test_same_seed_same_answer():
-    """Randomness comes from the generator alone."""
     problem = random_problem(np.random.default_rng(32), sites=12, rules=StoreRules(True))
     plans = [
         local_search(problem, np.random.default_rng(1), starts=3, pair_swaps=100) for _ in range(2)
@@ -82,7 +81,6 @@ def test_same_seed_same_answer():
 
 
 def test_no_single_swap_improves():
-    """The result is a local optimum of the threshold."""
     problem = random_problem(np.random.default_rng(33), sites=14, rules=StoreRules(True))
     plan = local_search(problem, np.random.default_rng(2), pair_swaps=0)
     found = plan.configuration

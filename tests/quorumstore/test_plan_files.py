@@ -11,7 +11,6 @@ import pytest
 
 import placement
 from formulations.quorumstore.one_key import place
-from placement.cli.dispatch import main
 from placement.errors import InputError, LimitError
 from placement.io import load_any_plan, load_plan, save_instance, save_plan
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, evaluate, loss_thresholds
@@ -462,16 +461,15 @@ def rtts(tmp_path):
     return str(path)
 
 
-def run_json(capsys, *arguments, code=0):
-    assert main([*arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
+def run_json(command, *arguments, code=0):
+    return command(*arguments, "--json", code=code).document
 
 
 ASKED = ["--reads", "a=5", "--reads", "b=3", "--reads", "c=1", "--writes", "a=1"]
 
 
-def test_envelope(capsys, rtts):
-    envelope = run_json(capsys, "lab", "quorum", rtts, *ASKED, "--envelope", "--normal")
+def test_envelope(command, rtts):
+    envelope = run_json(command, "lab", "quorum", rtts, *ASKED, "--envelope", "--normal")
     assert envelope["optima"] >= 1
     assert envelope["failure"]["best"] <= envelope["failure"]["worst"]
 
@@ -496,7 +494,7 @@ RTT = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("model", ["--normal", "--worst"])
-def test_every_goal_of_the_library(capsys, command, rtts, options, goal, model):
+def test_every_goal_of_the_library(command, rtts, options, goal, model):
     """The command line asks the same question as the library, and gives its answer."""
     if model == "--normal" and "--mix" in options:
         assert "--mix" in command("lab", "quorum", rtts, *ASKED, model, *options, code=1).err
@@ -508,29 +506,29 @@ def test_every_goal_of_the_library(capsys, command, rtts, options, goal, model):
         rules=StoreRules(model == "--worst"), goal=Goal(target, **goal),
     )  # fmt: skip
     truth = place(problem)
-    found = run_json(capsys, "lab", "quorum", rtts, *ASKED, model, *options)
+    found = run_json(command, "lab", "quorum", rtts, *ASKED, model, *options)
     assert found["problem"]["goal"]["target"] == target.value
     assert found["value"] == truth.value
     assert (found["replicas"], found["read_quorum"]) == (list(truth.replicas), truth.read_quorum)
     assert found["write_quorum"] == truth.write_quorum
 
 
-def test_rules_that_cannot_hold_are_explained(capsys, command, rtts):
-    found = run_json(capsys, "lab", "quorum", rtts, *ASKED, "--n-max", "2", code=2)
+def test_rules_that_cannot_hold_are_explained(command, rtts):
+    found = run_json(command, "lab", "quorum", rtts, *ASKED, "--n-max", "2", code=2)
     assert "N >= 3" in " ".join(found["reasons"])
     assert "infeasible" in command("lab", "quorum", rtts, *ASKED, "--read-limit", "0", code=2).out
 
 
-def test_a_table_of_keys(capsys, rtts, tmp_path):
+def test_a_table_of_keys(command, rtts, tmp_path):
     keys, target = tmp_path / "keys.csv", tmp_path / "out.csv"
     keys.write_text("key,reads:a,reads:b,writes:a\none,5,3,1\ntwo,0,9,0\n")
-    found = run_json(capsys, "lab", "quorum", rtts, "--keys", str(keys), "-o", str(target))
+    found = run_json(command, "lab", "quorum", rtts, "--keys", str(keys), "-o", str(target))
     assert found["keys"] == 2
     with target.open() as stream:
         table = list(csv.DictReader(stream))
     assert [row["key"] for row in table] == ["one", "two"]
     one = run_json(
-        capsys, "lab", "quorum", rtts,
+        command, "lab", "quorum", rtts,
         "--reads", "a=5", "--reads", "b=3", "--writes", "a=1",
     )  # fmt: skip
     assert table[0]["replicas"].split(";") == one["replicas"]
@@ -557,7 +555,7 @@ def test_bad_quorum_input(command, rtts, arguments, message):
     assert message in command("lab", "quorum", rtts, *arguments, code=1).err
 
 
-def test_a_crooked_table_of_rtts(capsys, command, tmp_path):
+def test_a_crooked_table_of_rtts(command, tmp_path):
     path = tmp_path / "rtt.csv"
     for text, message in (
         ("site,a,b\na,1,2\nc,1,2\n", "pairs have no RTT: got 'a → c"),
@@ -566,5 +564,5 @@ def test_a_crooked_table_of_rtts(capsys, command, tmp_path):
     ):
         path.write_text(text)
         assert message in command("lab", "quorum", str(path), "--reads", "a=1", code=1).err
-    assert main(["lab", "quorum", str(tmp_path / "no.csv"), "--reads", "a=1"]) == 1
-    assert "no such file" in capsys.readouterr().err
+    missing = command("lab", "quorum", tmp_path / "no.csv", "--reads", "a=1", code=1)
+    assert "no such file" in missing.err
