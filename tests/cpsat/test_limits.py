@@ -208,23 +208,6 @@ def test_an_unknown_start_is_refused():
         placement.solve(problem, method="cp-sat", settings={"start": "no-such-method"})
 
 
-def test_world27_with_constraints_of_every_kind():
-    instance = placement.load("world27")
-    prices = placement.Prices(np.random.default_rng(4).uniform(20, 100, len(instance.sites)))
-    problem = Problem(
-        instance.replace(prices=prices),
-        replicas=(4, 5),
-        voters=3,
-        survive="country",
-        diversity=[Diversity("provider", cap=1), Diversity("continent", "replicas", cap=2)],
-        pinned=["us-east-1"],
-        forbidden=["UK South"],
-        budget=230.0,
-        cost_weight=1e4,
-    )
-    assert like_enumeration(problem, "cp-sat").found
-
-
 WEAK = (Operation("weak", near=1),)
 COLD = Options(settings={"start": "none"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -38,11 +39,12 @@ from placement.quorumstore import (
     evaluate,
     loss_thresholds,
     metrics,
+    structural_reasons,
 )
 from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.quorumstore.referee import losses, scenario_matrix, thresholds
+from tests.quorumstore.referee import every_configuration, losses, scenario_matrix, thresholds
 
 LINE = np.abs(np.subtract.outer([0, 10, 30, 60, 100], [0, 10, 30, 60, 100])) + 1.0
 
@@ -267,6 +269,32 @@ def test_regions():
     assert "2 regions then hold at most 2 of the 3" in " ".join(solve(base).reasons)
     lost = dataclasses.replace(base, rules=StoreRules(loss=LossScope.REGION))
     assert "may share a region" in solve(lost).reasons[0]
+
+
+def test_reasons_are_complete():
+    """Over all small rules: a reason is given exactly when no configuration obeys them."""
+    regions = ("x", "x", "y", "y", "z")
+    choices = product(
+        (1, 2, 3, 4, 5), (None, 3, 4, 6), (None, 1, 2, 3, 4), (None, 1, 2, 3), (0, 1, 2), range(3)
+    )
+    checked = 0
+    for largest, size, read, write, failures, regional in choices:
+        if regional and failures != 1:
+            continue
+        rules = StoreRules(
+            max_replicas=largest,
+            replicas=size,
+            read_quorum=read,
+            write_quorum=write,
+            failures=failures,
+            distinct_regions=regional == 1,
+            loss=LossScope.REGION if regional == 2 else LossScope.SITE,
+        )
+        asked = problem(rules, sites=5, regions=regions)
+        possible = next(every_configuration(asked), None) is not None
+        assert bool(structural_reasons(asked)) != possible, rules
+        checked += 1
+    assert checked == 5 * 4 * 5 * 4 * 5
 
 
 def test_bound_below_reach():

@@ -17,12 +17,10 @@ from placement.cli import main
 from placement.errors import InputError
 from placement.io import save_instance
 from placement.io.formats import column_reader as frames
-from placement.measures.question import percentile_question
 from placement.overtime.replay import NOBODY, Deployments, Trace, replay
 from placement.overtime.replay.deployments import read_deployments, read_trace
 from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
 from placement.plan import objective_value
-from placement.tail import Distributions
 from placement.testing import random_instance
 from placement.workloads import Timeline, fleet, generate
 from tests.overtime.replay.cases import WITHOUT_SHARES, world27
@@ -236,20 +234,6 @@ def test_the_score_is_that_of_each_leader_with_its_share(varying, tiers):
             assert given.score[0, column] == pytest.approx(float(np.dot([0.5, 0.2, 0.3], values)))
             assert result.sets[given.voters[0, column]] == (0, 1, 2)
             assert result.sets[given.replicas[0, column]] == (0, 1, 2, 3)
-
-
-def test_a_percentile_of_the_given_leaders_is_that_of_their_mixture():
-    instance = world()
-    goal = percentile_question(
-        90, Distributions.parametric(instance, variation=0.2, width=5, bins=400)
-    )
-    problem = Problem(instance, replicas=4, voters=3, decay=2.0, objective=goal)
-    trace = Trace.of_instance(instance)
-    result = replay(problem, trace, held_on(instance), tiers=(1,), strategies=("given",))
-    asked = problem.replace(instance=instance.at_interval(2, trace.counts[0, 2]), decay=1.0)
-    each = [Configuration.of(leader, (0, 1, 2), (0, 1, 2, 3)) for leader in range(3)]
-    value = goal.mixed(asked, each, [0.5, 0.2, 0.3])
-    assert result.outcome(1, "given").score[0, 1] == pytest.approx(value * asked.demand.operations)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import random
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.io import save_instance
 from placement.overtime.watch.state_store import Store, read_log
 from tests.effort import SHORT
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
@@ -119,69 +113,3 @@ def test_a_crash_at_every_moment_there_is(
         assert len(printed) <= used + 1, at
         once = [number for number, _ in itertools.groupby(printed)]
         assert once == list(range(1, used + 1)), at
-
-
-def command(folder: Path, state: Path, instance: Path, *more: str) -> list[str]:
-    return [
-        sys.executable, "-m", "placement", "watch", str(instance), str(folder),
-        "--state", str(state), "--replicas", "a,c,d,f", "--voters", "3", "--survive", "country",
-        "--decay", "1.3", "--horizon", "4", "--confirm", "2", "--leader-price", "6",
-        "--voter-price", "1", "--settle", "0", "--json", *more,
-    ]  # fmt: skip
-
-
-def kills(tmp_path: Path, intervals: int, times: int, seed: int) -> int:
-    """Kill `times` times, finish, compare with a run in peace; return how many kills were amid."""
-    folder, instance = tmp_path / "in", tmp_path / "world"
-    save_instance(world(), instance)
-    mess(folder, intervals)
-    peace = subprocess.run(
-        command(folder, tmp_path / "peace.db", instance),
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    wanted = [json.loads(line) for line in peace.stdout.splitlines()]
-    rng = random.Random(seed)
-    printed: list[dict[str, object]] = []
-    amid = 0
-    state = tmp_path / "killed.db"
-    for _ in range(times):
-        child = subprocess.Popen(
-            command(folder, state, instance, "--follow", "--poll", "0.05"),
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        assert child.stdout is not None
-        if rng.random() < 0.7:  # while it works; else also before it does
-            lines = max(1, round(rng.uniform(0.2, 1.8) * (intervals - len(printed)) / times))
-            for _ in range(lines if len(printed) < intervals else 0):
-                printed.append(json.loads(child.stdout.readline()))
-            time.sleep(rng.choice([0.0, rng.uniform(0, 0.01)]))
-        else:
-            time.sleep(rng.uniform(0, 0.4))
-        child.kill()
-        rest = child.stdout.read()
-        child.wait()
-        # a line that the kill cut off was not printed
-        printed += [json.loads(line) for line in rest.splitlines(keepends=True) if line[-1] == "\n"]
-        amid += 0 < len(printed) < intervals
-    last = subprocess.run(
-        command(folder, state, instance), cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    printed += [json.loads(line) for line in last.stdout.splitlines()]
-    documents, reports = read_log(state)
-    assert documents == wanted
-    assert sorted(reports) == sorted(read_log(tmp_path / "peace.db")[1])
-    assert len(reports) == 3
-    once = [key for key, _ in itertools.groupby(document["sequence"] for document in printed)]
-    assert once == list(range(1, intervals + 1))
-    assert len(printed) <= intervals + times
-    return amid
-
-
-@pytest.mark.slow
-def test_five_kills(tmp_path: Path) -> None:
-    assert kills(tmp_path, 60, 5, seed=1) >= 3
-
-
-@pytest.mark.slow
-def test_fifty_kills(tmp_path: Path) -> None:
-    assert kills(tmp_path, 600, 50, seed=2) >= 25
