@@ -25,8 +25,7 @@ from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import examples
-from tests.exact.rational import Checker
-from tests.exact.worlds import brute_force, random_core
+from tests.exact.worlds import assert_proved, brute_force, random_core
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
@@ -74,7 +73,7 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(seed, steps, 
         else:
             assert result.score == pytest.approx(truth, rel=1e-9, abs=1e-12)
             assert result.bound <= truth * (1 + 1e-12)
-            Checker(next_core, result.certificate).check()
+            assert_proved(next_core, result.certificate)
             for leader, bound in result.leader_bounds.items():
                 alone = led_by(next_core, leader)  # what a tree has evaluated it does not bound
                 assert min(bound, result.score) <= brute_force(alone) * (1 + 1e-12)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from formulations.exact.branch_and_bound import search
+from formulations.exact.certificate_events import Certificate
 from formulations.exact.reduced_problem import ReducedProblem
+from placement.fleet.fleet_plan import PricedQuestion
+from placement.proof.certificate_check import check_mean
+from placement.support.work import WORK, Work
 
 STYLES = ("ties", "equal", "uniform", "tenths", "metric")
 
@@ -102,6 +107,15 @@ def brute_force(core: ReducedProblem) -> float:
                 if configuration is not None:
                     best = min(best, core.score(configuration))
     return float(best)
+
+
+def assert_proved(core: ReducedProblem, certificate: Certificate | None) -> None:
+    """Assert that the checker, which shares no code with the search, proves all that is claimed."""
+    assert certificate is not None
+    document = json.loads(json.dumps(certificate.to_json()))
+    price = np.zeros((core.sites, core.sites)) if core.price is None else core.price
+    asked = PricedQuestion(core.demand, core.rules, price)
+    check_mean(asked, certificate.bound, document, Work(WORK))
 
 
 def varying_core(seed: int) -> ReducedProblem:

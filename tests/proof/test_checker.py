@@ -424,12 +424,7 @@ def test_without_a_fixed_replica_there_are_none():
 @pytest.mark.skipif(not COMPILED, reason="the search over losses is compiled")
 def test_relayed_reads_are_proven_in_few_nodes():
     """Every client asks a near replica, which asks the leader: nearly every site is a detour."""
-    relayed = (Operation("read", near=1, relay=1), Operation("write", direct=1, quorum=1))
-    instance = random_instance(9, sites=18, clients=18)
-    counts = np.ones((1, 18, 2))
-    instance = instance.replace(operations=relayed, counts=counts)
-    problem = Problem(instance, replicas=8, voters=3, objective=Contingency())
-    plan = placement.solve(problem)
+    plan = placement.solve(_relayed_question(9).replace(objective=Contingency()))
     assert plan.stats["nodes"] < 4000  # 7,964 without detours
     assert check_certificate(plan).bound <= plan.objective
 
