@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.cli import main
 from placement.errors import InputError
 from placement.io.instance_folder import save_instance
 from placement.measures import (
@@ -197,16 +196,13 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "six")
 
 
-def _json(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int = 0) -> dict:  # type: ignore[type-arg]
-    assert main([*arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+def _json(command: Run, arguments: list[str], code: int = 0) -> Any:
+    return command(*arguments, "--json", code=code).document
 
 
-def test_solve_shows_limits_values_slack_and_prices(
-    folder: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_solve_shows_limits_values_slack_and_prices(folder: str, command: Run) -> None:
     asked = ["solve", folder, *QUESTION, "--minimise", "cost", *LIMITS, "--spread", "0.2"]
-    document = _json(capsys, [*asked, "--price-limits"])
+    document = _json(command, [*asked, "--price-limits"])
     rows = document["tail"]["measures"]
     measures = [row["measure"] for row in rows]
     assert measures == ["cost", "p90(writes)", "mean after the loss of any region"]
@@ -215,8 +211,7 @@ def test_solve_shows_limits_values_slack_and_prices(
     assert document["headline"]["unit"] == "USD"
     assert document["headline"]["value"] == rows[0]["value"] == document["cost"]
     assert sum(note.startswith("without the limit") for note in document["notes"]) == 2
-    main(asked)
-    said = capsys.readouterr().out
+    said = command(*asked).out
     assert "What was asked for" in said
     assert "p90(writes)" in said
 
@@ -227,55 +222,51 @@ def test_a_plan_file_holds_the_question_and_its_report_the_table(
     plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
     asked = ["solve", folder, *QUESTION, "--minimise", "replicas", *LIMITS, "--spread", "0.2"]
     asked += ["--outage", "site-1=0.01", "--keep", "mean over outages <= 200 ms"]
-    assert main([*asked, "--output", plan]) == 0
+    command(*asked, "--output", plan, code=0)
     assert "mean over outages" in command("show", plan, code=0).out
-    assert main(["report", plan, "--output", str(page)]) == 0
+    command("report", plan, "--output", page, code=0)
     assert "mean after the loss of any region" in page.read_text(encoding="utf-8")
     text = Path(plan).read_text(encoding="utf-8").replace("500 ms", "499 s")
     Path(plan).write_text(text, encoding="utf-8")
     assert "499,000 ms" in command("show", plan, code=1).err
 
 
-def test_old_options_join_limits(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_options_join_limits(folder: str, command: Run) -> None:
     spread = ["--spread", "0.2"]
     for old, new in (
         (["--percentile", "90"], ["--minimise", "p90"]),
         (["--budget", "30"], ["--keep", "cost <= 30"]),
     ):
         tail = spread if "90" in old else []
-        first = _json(capsys, ["solve", folder, *QUESTION, *old, *tail])
-        second = _json(capsys, ["solve", folder, *QUESTION, *new, *tail])
+        first = _json(command, ["solve", folder, *QUESTION, *old, *tail])
+        second = _json(command, ["solve", folder, *QUESTION, *new, *tail])
         assert first["objective"] == second["objective"]
     joined = ["--budget", "30", "--keep", "slowest client <= 300 ms"]
-    both = _json(capsys, ["solve", folder, *QUESTION, *joined])
+    both = _json(command, ["solve", folder, *QUESTION, *joined])
     assert [row["limit"] for row in both["tail"]["measures"]] == ["", "<= 300 ms", "<= 30"]
 
 
-def test_compare_evaluate_and_sweep_take_measures(
-    folder: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_evaluate_and_sweep_take_measures(folder: str, command: Run) -> None:
     keep = ["--keep", "slowest client <= 300 ms"]
     asked = ["compare", folder, "--replicas", "3", "--voters", "3", *keep]
-    table = _json(capsys, [*asked, "--methods", "exhaustive"])
+    table = _json(command, [*asked, "--methods", "exhaustive"])
     assert table["methods"][0]["status"] == "optimal"
-    main(
-        ["compare", folder, *QUESTION[:4], "--minimise", "slowest client", "--methods", "exact,kq"]
-    )
-    said = capsys.readouterr().out
+    slow = ["--minimise", "slowest client", "--methods", "exact,kq"]
+    said = command("compare", folder, *QUESTION[:4], *slow).out
     assert "slowest client ms" in said
     assert "kq: it takes no measures" in said
     sizes = ["compare", "sizes", folder, *QUESTION, *keep]
-    swept = _json(capsys, sizes)
+    swept = _json(command, sizes)
     assert len(swept["cells"]) == 2
     sites = ["--leader", "site-0", "--voters", "site-0,site-1,site-2"]
     made = ["check", "configuration", folder, *sites, "--replicas", "site-0,site-1,site-2"]
-    found = _json(capsys, [*made, "--keep", "slowest client <= 1 ms"], code=2)
+    found = _json(command, [*made, "--keep", "slowest client <= 1 ms"], code=2)
     assert "slowest client is" in found["reasons"][0]
 
 
-def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_front_of_two_measures(folder: str, command: Run) -> None:
     asked = ["compare", "fronts", folder, *QUESTION]
-    document = _json(capsys, [*asked, "--of", "cost", "slowest client"])
+    document = _json(command, [*asked, "--of", "cost", "slowest client"])
     points = document["points"]
     assert document["complete"]
     assert len(points) > 1
@@ -283,7 +274,7 @@ def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[st
     assert costs == sorted(costs)
     waits = [point["slowest client"] for point in points]
     assert waits == sorted(waits, reverse=True)
-    late = _json(capsys, [*asked, "--of", "mean", "p90(writes)", "--spread", "0.2"])
+    late = _json(command, [*asked, "--of", "mean", "p90(writes)", "--spread", "0.2"])
     assert late["points"][0]["mean"] == late["points"][0]["mean_latency"]
 
 
@@ -304,28 +295,27 @@ def test_bad_options_are_named(folder: str, options: list[str], said: str, comma
     assert said in command("solve", folder, *QUESTION, *options, code=1).err
 
 
-def test_sweep_and_compare_take_losses(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_and_compare_take_losses(command: Run) -> None:
     """Sweep and compare give the value of solve about losses."""
     asked = ["world27", "--replicas", "3", "--voters", "3"]
     lost = "mean after the loss of any site, clients move"
-    worst = _json(capsys, ["solve", *asked, "--minimise", lost])
-    swept = _json(capsys, ["compare", "sizes", *asked, "--minimise", lost])
+    worst = _json(command, ["solve", *asked, "--minimise", lost])
+    swept = _json(command, ["compare", "sizes", *asked, "--minimise", lost])
     (row,) = swept["cells"]
     assert row["value"] == pytest.approx(worst["headline"]["ms"])
     outages = ["--minimise", "mean over outages", "--outage", "any site=0.001"]
-    compared = _json(capsys, ["compare", *asked, *outages, "--methods", "exact,local-search"])
-    weighted = _json(capsys, ["solve", *asked, *outages])
-    main(["solve", *asked, *outages])
-    assert "\nMinimised    mean over outages: " in capsys.readouterr().out
+    compared = _json(command, ["compare", *asked, *outages, "--methods", "exact,local-search"])
+    weighted = _json(command, ["solve", *asked, *outages])
+    assert "\nMinimised    mean over outages: " in command("solve", *asked, *outages).out
     best = compared["methods"][0]
     assert best["status"] == "optimal"
     assert best["objective"] == pytest.approx(weighted["headline"]["ms"])
-    assert main(["compare", "sizes", *asked, "--worst"]) == 1
-    assert "mean after the loss of any site" in capsys.readouterr().err
+    worst = command("compare", "sizes", *asked, "--worst", code=1)
+    assert "mean after the loss of any site" in worst.err
 
 
-def test_every_solve_reports_failures(capsys: pytest.CaptureFixture[str]) -> None:
-    document = _json(capsys, ["solve", "world27", "--replicas", "3", "--voters", "3"])
+def test_every_solve_reports_failures(command: Run) -> None:
+    document = _json(command, ["solve", "world27", "--replicas", "3", "--voters", "3"])
     found = document["failures"]
     assert {row["lost"] for row in found["each"]} == set(document["replicas"])
     assert found["worst_ms"] == max(row["mean_latency"] for row in found["each"])

@@ -52,24 +52,16 @@ def plan(tmp_path_factory):
     return path
 
 
-def answer(capsys, *arguments):
-    capsys.readouterr()
-    code = main([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    return code, shown.out, shown.err
-
-
 def test_every_part_can_be_loaded():
     for entry in entry_points(GROUP).values():
         assert callable(entry.load())
 
 
-def test_reads_of_a_plan_against_the_optimum(plan, capsys):
+def test_reads_of_a_plan_against_the_optimum(plan, command):
     """The rows are the evaluator's, and the optimum is that of the problem built by hand."""
-    code, out, _ = answer(capsys, "lab", "online", "reads", "world27", "--plan", plan, "--json")
-    document = json.loads(out)
+    asked = ("lab", "online", "reads", "world27", "--plan", plan, "--json")
+    document = command(*asked, code=0).document
     rows = {row["method"]: row for row in document["rows"]}
-    assert code == 0
     least = rows["optimum, least load"]
     assert least["status"] == "optimal"
     assert all(row["peak_load"] >= least["bound"] * (1 - 1e-9) for row in rows.values())
@@ -90,25 +82,21 @@ def test_reads_of_a_plan_against_the_optimum(plan, capsys):
     assert len(document["routing"]) == 5
 
 
-def test_a_slower_machine_is_asked_less(plan, capsys):
+def test_a_slower_machine_is_asked_less(plan, command):
     held = json.loads(plan.read_text())
     slow = next(name for name in held["replicas"] if name != held["leader"])
     question = ("lab", "online", "reads", "world27", "--plan", plan, "--json")
     loads = []
     for more in ((), ("--capacity", f"{slow}=0.5")):
-        _, out, _ = answer(capsys, *question, *more)
-        row = next(r for r in json.loads(out)["rows"] if r["method"] == "optimum, least load")
+        rows = command(*question, *more).document["rows"]
+        row = next(row for row in rows if row["method"] == "optimum, least load")
         loads.append(float(row["peak_load"]))
     assert loads[1] > loads[0]
 
 
-def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
-    code, out, _ = answer(
-        capsys, "lab", "online", "dynamic", "world27", "--plan", plan, "--objects", 60,
-        "--copies", 4, "--json",
-    )  # fmt: skip
-    rows = {row["method"]: row for row in json.loads(out)["rows"]}
-    assert code == 0
+def test_dynamic_copies_of_a_plan_against_the_optimum(plan, command):
+    asked = ("lab", "online", "dynamic", "world27", "--plan", plan, "--objects", 60, "--copies", 4)
+    rows = {row["method"]: row for row in command(*asked, "--json", code=0).document["rows"]}
     assert rows["optimum"]["status"] == "optimal"
     for row in rows.values():
         if row["copies"] <= 4:
@@ -117,15 +105,12 @@ def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
     assert rows["static copies only"]["mean_latency"] > rows["greedy"]["mean_latency"]
 
 
-def test_selection_among_the_replicas_of_a_plan(plan, capsys):
+def test_selection_among_the_replicas_of_a_plan(plan, command):
     question = (
         "lab", "online", "selection", "world27", "--plan", plan, "--requests", 300, "--epoch", 20,
         "--json",
     )  # fmt: skip
-    code, out, _ = answer(capsys, *question)
-    document = json.loads(out)
-    rows = {row["method"]: row for row in document["rows"]}
-    assert code == 0
+    rows = {row["method"]: row for row in command(*question, code=0).document["rows"]}
     bound = rows["no rule is below"]["bound"]
     instance, held = load("world27"), json.loads(plan.read_text())
     near = client_rtt(instance)[:, instance.site_indices(held["replicas"])].min(axis=1)
@@ -134,42 +119,39 @@ def test_selection_among_the_replicas_of_a_plan(plan, capsys):
     assert all(row["mean_latency"] >= bound for row in rows.values())
     assert rows["NEAR"]["local_percent"] == 100
     assert {"C3", "LOR", "DS", "NEAR, hedged", "ECTF"} <= set(rows)
-    _, again, _ = answer(capsys, *question, "--records", 100, "--updates", 0.2, "--zipf", 1)
-    other = {row["method"]: row for row in json.loads(again)["rows"]}
+    again = command(*question, "--records", 100, "--updates", 0.2, "--zipf", 1).document
+    other = {row["method"]: row for row in again["rows"]}
     assert all(row["mean_latency"] >= other["no rule is below"]["bound"] for row in other.values())
 
 
-def test_table_csv_and_report(plan, tmp_path, capsys):
+def test_table_csv_and_report(plan, tmp_path, command):
     question = ("lab", "online", "reads", "world27", "--plan", plan)
     table = tmp_path / "reads.csv"
-    assert answer(capsys, *question, "-o", table)[0] == 0
+    command(*question, "-o", table, code=0)
     with table.open(encoding="utf-8") as file:
         methods = [row["method"] for row in csv.DictReader(file)]
     assert methods[0] == "leaseholder"
     document, page = tmp_path / "reads.json", tmp_path / "page.html"
-    assert answer(capsys, *question, "-o", document)[0] == 0
-    assert answer(capsys, "report", document, "-o", page)[0] == 0
+    command(*question, "-o", document, code=0)
+    command("report", document, "-o", page, code=0)
     shown = page.read_text(encoding="utf-8")
     assert "optimum, least load" in shown
     assert "peak load" in shown
 
 
-def test_progress_goes_to_stderr(plan, capsys):
-    _, out, err = answer(
-        capsys, "lab", "online", "reads", "world27", "--plan", plan, "--progress", "--json"
-    )
-    assert "leaseholder  1/6" in err
-    json.loads(out)
+def test_progress_goes_to_stderr(plan, command):
+    done = command("lab", "online", "reads", "world27", "--plan", plan, "--progress", "--json")
+    assert "leaseholder  1/6" in done.err
+    assert done.document
 
 
-def test_ctrl_c_keeps_the_rows_so_far(plan, capsys, monkeypatch):
+def test_ctrl_c_keeps_the_rows_so_far(plan, command, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("formulations.online.reads.solve_compact", interrupt)
-    code, out, _ = answer(capsys, "lab", "online", "reads", "world27", "--plan", plan, "--json")
-    rows = {row["method"]: row["status"] for row in json.loads(out)["rows"]}
-    assert code == 130
+    done = command("lab", "online", "reads", "world27", "--plan", plan, "--json", code=130)
+    rows = {row["method"]: row["status"] for row in done.document["rows"]}
     assert rows["leaseholder"] == "feasible"
     assert rows["optimum, least load"] == "not run"
 
@@ -186,12 +168,11 @@ def test_ctrl_c_keeps_the_rows_so_far(plan, capsys, monkeypatch):
         (("dynamic", "world27", "--plan", "PLAN", "--sites", "sa-east-1"), "at least one of them"),
     ],
 )
-def test_mistakes_name_option_and_value(plan, capsys, arguments, words):
-    code, out, err = answer(
-        capsys, "lab", "online", *(str(plan) if part == "PLAN" else part for part in arguments)
-    )
-    assert (code, out) == (1, "")
-    assert words in err
+def test_mistakes_name_option_and_value(plan, command, arguments, words):
+    given = (plan if part == "PLAN" else part for part in arguments)
+    done = command("lab", "online", *given, code=1)
+    assert done.out == ""
+    assert words in done.err
 
 
 def test_a_stream_does_not_depend_on_how_much_another_draws():

@@ -9,11 +9,61 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.model.constraints import GroupRule
+from placement.model.site_families import SiteFamily
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from tests.effort import examples
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
+    """Without rules for voters the radii are valued from sums of prefixes."""
+    rng = np.random.default_rng(seed)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites))
+    choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
+    inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    if choice._rules_votes or choice._sizes(len(inside))[1] < 0:
+        return
+    rho = rng.integers(-5, 4, sites).tolist()
+    ordered = SortedSites(inside, free, rho)
+    for site in (None, *free):
+        for put_in in (None,) if site is None else (None, site):
+            held = inside if put_in is None else inside | {put_in}
+            last = len(choice.radii) - 1
+            for radius in (None, *range(len(choice.radii))):
+                within, wanted = radius, problem.rules.quorum
+                if within is None:  # all voters, at any distance
+                    within, wanted = last, problem.rules.voters
+                greedy = choice._cheapest_with_family(
+                    ordered, held, site, within, wanted, SiteFamily.of_blocks(sites, {})
+                )
+                quick = choice._cheapest_by_places(ordered, held, put_in, site, radius)
+                assert quick == greedy
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_the_least_sum_without_rules_for_replicas_is_that_of_enumeration(problem, seed):
+    rng = np.random.default_rng(seed)
+    sites = len(problem.instance.sites)
+    choice = SiteChoice(problem.rules, None, None)
+    inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    if choice._families:
+        return
+    rho = rng.integers(-5, 4, sites).tolist()
+    ordered = SortedSites(inside, free, rho)
+    for site in (None, *free):
+        left = [s for s in free if s != site]
+        sums = [
+            sum(rho[s] for s in more)
+            for size in choice.sizes_of(len(inside), len(left))
+            for more in itertools.combinations(left, size)
+        ]
+        assert choice._cheapest_under_rules(ordered, inside, site) == min(sums, default=None)
 
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))

@@ -14,7 +14,6 @@ from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate, with_waits
 from placement.errors import CertificateError
-from placement.evaluation.score import quorum_latency
 from placement.evaluation.waits.wait_cases import (
     FORBIDDEN,
     MOST_BLOCKS,
@@ -24,9 +23,6 @@ from placement.evaluation.waits.wait_cases import (
     case_wait,
     no_cases,
 )
-from placement.evaluation.waits.wait_latency import wait_latency
-from placement.model.site_families import FamilyCount, SiteFamily, family_counts
-from placement.support.checks import FloatArray
 from placement.support.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
@@ -40,49 +36,6 @@ def led(seed: int) -> Problem | None:
     problem = questions(seed)
     taken = case_wait(problem.demand) and no_cases(problem.demand, problem.rules) is None
     return problem if taken else None
-
-
-def least_wait(problem: Problem, leader: int, replicas: list[int]) -> float:
-    """Return the least Σ_j D_j · wait_j of a leader over all sets of voters, by definition."""
-    demand, rules = problem.demand, problem.rules
-    best = np.inf
-    for more in itertools.combinations([s for s in replicas if s != leader], rules.voters - 1):
-        voters = np.array([[leader, *more]])
-        one = np.array([leader])
-        total = demand.quorum[0] * quorum_latency(demand.site_rtt[0], one, voters, rules.quorum)[0]
-        for term in demand.waits:
-            world_of = (demand.client_rtt[0], demand.site_rtt[0], one, voters)
-            near = np.array([[leader]])
-            long = wait_latency(term, *world_of, np.array([replicas]), near, rules.quorum)
-            total += term.weight[0].sum() * long[0, 0]
-        best = min(best, float(total))
-    return best
-
-
-@pytest.mark.parametrize("part", seeds(4, 200))
-def test_a_replica_set_waits_for_the_cheapest_case_that_it_meets(part: int) -> None:
-    for seed in range(10 * part, 10 * part + 10):
-        problem = led(seed)
-        if problem is None or not problem.rules.may_vote.all():
-            continue
-        rules = problem.rules
-        sites = len(rules.may_hold)
-        cases = WaitCases.of(problem.demand, rules, range(sites))
-        rng = np.random.default_rng(seed)
-        for leader in rng.permutation(sites)[:3].tolist():
-            first, last = cases.start[leader], cases.start[leader + 1]
-            assert (np.diff(cases.price[first:last]) >= 0).all()
-            size = rules.replicas_max
-            rest = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s != leader]
-            for more in itertools.islice(itertools.combinations(rest, size - 1), 15):
-                replicas = sorted([leader, *more])
-                if not rules.may_hold[leader] or not set(np.nonzero(rules.must_hold)[0]) <= {
-                    *replicas
-                }:
-                    continue
-                met = [case for case in cases.met(replicas) if first <= case < last]
-                price = cases.price[met].min(initial=np.inf)
-                assert price == pytest.approx(least_wait(problem, leader, replicas), rel=1e-12)
 
 
 @pytest.mark.parametrize("part", seeds(4, 200))
@@ -158,94 +111,6 @@ def test_kernel_and_tables_have_room_for_as_many_blocks() -> None:
     assert _kernel.MOST_BLOCKS == MOST_BLOCKS
 
 
-def fitting(
-    core: ReducedProblem, held: set[int], free: list[int], least: int, most: int
-) -> list[int] | None:
-    """Return the sites beside which the rules leave room; None: for those held there is none."""
-    sizes = least + len(held), most + len(held)
-    counts = family_counts(core.families["replicas"], *sizes, held)
-    if counts is None:
-        return None
-    return [site for site in free if all(count.fits(site) for count in counts)]
-
-
-def cheapest_of_family(
-    family: SiteFamily, held: set[int], by_rho: list[int], rho: FloatArray, least: int, most: int
-) -> float:
-    """Return the least sum of more sites that obey a family; infinite: there are none."""
-    count = FamilyCount(family, least + len(held), most + len(held))
-    assert count.take_all(held)
-    total, size = 0.0, 0
-    for site in by_rho:
-        wanted = rho[site] < 0 or count.missing > 0
-        take = count.take if rho[site] < 0 else count.take_needed
-        if wanted and size < most and take(site):
-            total += rho[site]
-            size += 1
-    return total if count.missing <= 0 else np.inf
-
-
-def assert_cheapest_cases(problem: Problem, seed: int) -> None:
-    """Compare bounds of the kernel with those of all cases, each after other multipliers.
-
-    Where rules hold for replicas, each case costs at least what these ask for.
-    """
-    core, rules = ReducedProblem.of(problem), problem.rules
-    kernel, rng, active = (
-        open_kernel(core, "compiled"),
-        np.random.default_rng(seed),
-        core.active,
-    )
-    rtt = core.client_rtt[active]
-    for leader in rng.permutation(np.nonzero(rules.may_lead)[0])[:3].tolist():
-        cases = WaitCases.of(problem.demand, rules, [leader])
-        greedy = CaseGreedy(cases)
-        held = {leader, *np.nonzero(rules.must_hold)[0].tolist()}
-        free = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in held]
-        relay = problem.demand.site_rtt[0][:, leader].copy()
-        relay[leader] = 0.0
-        costs = core.near[active, np.newaxis] * rtt + np.outer(core.relay[active], relay)
-        order = np.argsort(rtt, axis=1, kind="stable").argsort(axis=1)
-        first = [min(held, key=row.__getitem__) for row in order]
-        most = costs[np.arange(len(active)), first]
-        for _ in range(4):
-            u = np.floor(rng.random(len(active)) * (most + 1.0)).clip(0.0, most)
-            rho = np.zeros(len(rtt[0]))
-            for s in free:
-                nearer = order[:, s] < order[np.arange(len(active)), first]
-                rho[s] = np.minimum(0.0, costs[:, s] - u)[nearer].sum()
-            least = max(rules.replicas_min, rules.voters) - len(held)
-            sizes = max(least, 0), rules.replicas_max - len(held)
-            able = fitting(core, held, free, *sizes)
-            by_rho = sorted(able or (), key=rho.__getitem__)
-            floor = -np.inf if able is not None else np.inf
-            for family in core.families["replicas"] if able is not None else ():
-                floor = max(floor, cheapest_of_family(family, held, by_rho, rho, *sizes))
-            inner = np.inf
-            for case, price in enumerate(cases.price.tolist()):
-                cheapest = greedy.cheapest(case, held, by_rho, rho.tolist(), *sizes)
-                inner = inner if cheapest is None else min(inner, price + max(cheapest, floor))
-            expected = core.direct[leader] + u.sum() + inner
-            found = kernel.bound_root(leader, u.copy(), 1, 0, True, 10.0)
-            assert found == pytest.approx(expected, rel=1e-9)
-        wait = SingleWaits.of(problem.demand, rules, np.array([leader])).floors()[0]
-        assert wait <= cases.price.min(initial=np.inf) * (1 + 1e-12)
-
-
-@needs_kernel
-@pytest.mark.parametrize("part", seeds(4, 300))
-def test_the_bound_of_a_leader_is_that_of_its_cheapest_case(part: int) -> None:
-    """Whole numbers, so that many cases tie."""
-    for seed in range(10 * part, 10 * part + 10):
-        problem = led(seed)
-        if problem is None:
-            continue
-        core, rules = ReducedProblem.of(problem), problem.rules
-        plain = not core.families["replicas"] and not core.families["voters"] and core.price is None
-        if plain and rules.may_vote[rules.may_hold].all() and not rules.must_vote.any():
-            assert_cheapest_cases(problem, seed)
-
-
 @needs_kernel
 def test_sites_too_far_for_a_wait_for_all_replicas_are_ruled_out_together() -> None:
     """Before, a tree decided them one by one: 35 nodes and 1158 bounds."""
@@ -318,14 +183,6 @@ def of_balls(seed: int) -> Problem:
         forbidden=names[:1] if voters == size and rng.random() < 0.5 else (),
         protocol=protocol,
     )
-
-
-@pytest.mark.parametrize("part", seeds(6, 300))
-def test_the_scan_finds_the_cheapest_case(part: int) -> None:
-    for seed in range(10 * part, 10 * part + 10):
-        problem = of_balls(seed)
-        if ReducedProblem.of(problem).cases is not None:
-            assert_cheapest_cases(problem, seed)
 
 
 @pytest.mark.parametrize("part", seeds(6, 300))

@@ -23,7 +23,6 @@ from placement import (
     with_waits,
 )
 from placement.analysis.sensitivity import demand_range, next_best_plans
-from placement.cli import main
 from placement.cli.verbs.compare import protocol_names
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import wait_notes
@@ -532,19 +531,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(list(words)) == code
-    said = capsys.readouterr()
-    return said.out + said.err
+def run(command: Run, *words: str, code: int = 0) -> str:
+    done = command(*words, code=code)
+    return done.out + done.err
 
 
 ASK = ("solve", "world", "--replicas", "3", "--voters", "3")
 
 
 def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, command: Run
 ) -> None:
-    out = run(capsys, *ASK, "--protocol", "epaxos:slow=0.1,multi=2", "-o", "plan.json")
+    out = run(command, *ASK, "--protocol", "epaxos:slow=0.1,multi=2", "-o", "plan.json")
     assert "none: no operation needs one" in out
     assert "near: 2 of voters" in out
     document = json.loads((folder / "plan.json").read_text())
@@ -552,24 +550,22 @@ def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
     assert document["version"] == 2
     assert document["problem"]["protocol"] == "epaxos:slow=0.1,multi=2"
     assert document["failures"] is None
-    assert "proved" in run(capsys, "check", "plan.json")
-    assert run(capsys, "report", "plan.json", "-o", "page.html") is not None
+    assert "proved" in run(command, "check", "plan.json")
+    assert run(command, "report", "plan.json", "-o", "page.html") is not None
     page = (folder / "page.html").read_text()
     assert "none is needed" in page
     assert "near: 2 of voters" in page
     assert "Ranking of leaders" not in page
 
 
-def test_show_tells_the_waits(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_tells_the_waits(folder: Path, command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     wait = {"single_group": ["leader: all of replicas"]}
     save_instance(with_waits(world(6), wait), folder / "waiting")
-    assert "leader: all of replicas" in run(capsys, "show", "waiting")
-    shown = json.loads(run(capsys, "show", "waiting", "--json"))
+    assert "leader: all of replicas" in run(command, "show", "waiting")
+    shown = command("show", "waiting", "--json", code=0).document
     assert shown["operations"][3]["waits"] == wait["single_group"]
-    assert "waits" not in run(capsys, "show", "world")
+    assert "waits" not in run(command, "show", "world")
 
 
 @pytest.mark.parametrize(
@@ -594,34 +590,34 @@ def test_show_tells_the_waits(
     ],
 )
 def test_the_command_line_refuses(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+    folder: Path, command: Run, words: tuple[str, ...], said: str
 ) -> None:
     assert folder.exists()
-    assert said in run(capsys, *ASK, *words, code=1)
+    assert said in run(command, *ASK, *words, code=1)
 
 
 @pytest.mark.parametrize(
     "verb", [("lab", "online", "reads"), ("lab", "online", "dynamic"), ("lab", "replay")]
 )
-def test_verbs_without_waits_do_not_offer_them(
-    capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
-) -> None:
+def test_verbs_without_waits_do_not_offer_them(command: Run, verb: tuple[str, ...]) -> None:
     wait = "single_group=leader: 1 of voters"
-    said = run(capsys, *verb, "world27", "--replicas", "3", "--voters", "1", "--wait", wait, code=1)
+    said = run(
+        command, *verb, "world27", "--replicas", "3", "--voters", "1", "--wait", wait, code=1
+    )
     assert "unrecognized arguments" in said
     assert "--wait" in said
 
 
-def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
-    listed = json.loads(run(capsys, "show", "protocols", "--json"))["protocols"]
+def test_the_list_and_the_description_of_protocols(command: Run) -> None:
+    listed = command("show", "protocols", "--json", code=0).document["protocols"]
     for row in listed:
-        assert row["name"] in run(capsys, "show", "protocols")
-        found = json.loads(run(capsys, "show", "protocols", row["name"], "--json"))
+        assert row["name"] in run(command, "show", "protocols")
+        found = command("show", "protocols", row["name"], "--json", code=0).document
         assert found["source"]
         assert set(found["paths"]) == {
             "weak_read", "bounded_read", "strong_read", "write", "multi_write"
         }  # fmt: skip
-        assert row["name"] in run(capsys, "show", "protocols", row["name"])
+        assert row["name"] in run(command, "show", "protocols", row["name"])
         for method in ("exact", "milp", "cp-sat", "exhaustive"):
             family = families()[row["name"]]
             given = {key: 2 for key, one in family.parameters.items() if one.required}
@@ -632,12 +628,10 @@ def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture
             assert taken == (method in found["proven_by"].replace(",", " ").split())
 
 
-def test_a_vote_of_0_is_a_site_without_a_vote(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vote_of_0_is_a_site_without_a_vote(folder: Path, command: Run) -> None:
     voting = (*ASK[:-1], "2", "--json")
-    asked = json.loads(run(capsys, *voting, "--no-vote", "s1"))
-    same = json.loads(run(capsys, *voting, "--votes", "s1=0"))
+    asked = json.loads(run(command, *voting, "--no-vote", "s1"))
+    same = json.loads(run(command, *voting, "--votes", "s1=0"))
     assert same["problem"] == asked["problem"]
     assert same["score"] == asked["score"]
 
@@ -650,12 +644,12 @@ def test_a_vote_of_0_is_a_site_without_a_vote(
     ],
 )
 def test_what_older_folders_hold_is_refused_with_what_took_its_place(
-    folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: object, said: str
+    folder: Path, command: Run, key: str, value: object, said: str
 ) -> None:
     manifest = folder / "world" / "instance.json"
     document = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**document, key: value}))
-    assert said in run(capsys, *ASK, code=1)
+    assert said in run(command, *ASK, code=1)
 
 
 @pytest.mark.parametrize(
@@ -665,47 +659,43 @@ def test_what_older_folders_hold_is_refused_with_what_took_its_place(
         ("pqr", "exact (by its enumeration of sets), exhaustive"),
     ],
 )
-def test_methods_that_prove_a_protocol_are_named(
-    asked: str, proven: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert json.loads(run(capsys, "show", "protocols", asked, "--json"))["proven_by"] == proven
-    assert proven in " ".join(run(capsys, "show", "protocols", asked).split())
+def test_methods_that_prove_a_protocol_are_named(asked: str, proven: str, command: Run) -> None:
+    assert command("show", "protocols", asked, "--json", code=0).document["proven_by"] == proven
+    assert proven in " ".join(run(command, "show", "protocols", asked).split())
 
 
 def test_the_list_of_protocols_shows_whole_summaries(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    words = run(capsys, "show", "protocols").split()
+    words = run(command, "show", "protocols").split()
     for family in families().values():
         summary = family.summary.split()
         assert any(words[k : k + len(summary)] == summary for k in range(len(words)))
 
 
 def test_waits_of_a_kind_are_those_of_its_operations_that_are_not_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, command: Run
 ) -> None:
     kind = "write=leader: all of voters"
     names = [one.name for one in world(6).operations if operation_path(one) == "write"]
     assert names == ["single_group"]
-    out = run(capsys, *ASK, "--wait", kind, "--json")
+    out = run(command, *ASK, "--wait", kind, "--json")
     assert {row["operation"]: row["wait"] for row in json.loads(out)["breakdown"]["waits"]} == {
         "single_group": "leader: all of voters"
     }
-    said = run(capsys, *ASK, "--wait", "writes=leader: all of voters", code=1)
+    said = run(command, *ASK, "--wait", "writes=leader: all of voters", code=1)
     assert "got 'writes', expected one of weak_read" in said
     assert "or a kind: write, multi_write" in said
     named = "single_group=leader: 1 of voters"
-    said = run(capsys, *ASK, "--wait", kind, "--wait", named, code=1)
+    said = run(command, *ASK, "--wait", kind, "--wait", named, code=1)
     assert "got 'write', expected one of weak_read" in said
 
 
-def test_no_rtt_to_a_leader_is_shown_where_there_is_none(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_rtt_to_a_leader_is_shown_where_there_is_none(folder: Path, command: Run) -> None:
     asked = (*ASK, "--protocol", "epaxos:multi=2")
-    assert "to leader  to nearest" not in run(capsys, *asked, "-o", "plan.json")
+    assert "to leader  to nearest" not in run(command, *asked, "-o", "plan.json")
     plan = load_plan("plan.json")
     assert all(math.isnan(row.to_leader) for row in plan.client_rows)
-    run(capsys, "report", "plan.json", "-o", "page.html")
+    run(command, "report", "plan.json", "-o", "page.html")
     assert "RTT to leader" not in (folder / "page.html").read_text()

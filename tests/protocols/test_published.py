@@ -117,34 +117,6 @@ def test_quorums_of_five_regions_in_europe() -> None:
         assert found.mean() == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(
-    ("clients", "led", "three", "four"),
-    [([0, 1], (12.0, 14.0, 17.5), 9.0, 11.5), ([0, 2, 4], (14.3, 23.0, 12.0), 9.7, 10.7)],
-)
-def test_some_clients_of_these_regions(
-    clients: list[int], led: tuple[float, ...], three: float, four: float
-) -> None:
-    group = list(range(5))
-    world = places(WEST, WEST[clients])
-    for leader, mean in enumerate(led):
-        found = latencies(world, "flexible:quorum=2", leader, group)[:, 0]
-        assert found.mean().round(1) == mean
-    assert latencies(world, "atlas:f=1", 0, group)[:, 0].mean().round(1) == three
-    assert latencies(world, "atlas:f=2", 0, group)[:, 0].mean().round(1) == four
-
-
-@pytest.mark.parametrize(
-    ("leader", "wait"),
-    [("us-east1", 64.0), ("us-west1", 66.0), ("europe-west1", 64.0)],
-)
-def test_two_of_three_sites_of_the_cockroach_demo(leader: str, wait: float) -> None:
-    rtt = np.array([[0.0, 66, 64], [66, 0, 146], [64, 146, 0]])
-    sites = ["us-east1", "us-west1", "europe-west1"]
-    world = places(rtt, rtt)
-    found = latencies(world, "raft", sites.index(leader), [0, 1, 2])
-    assert found[sites.index(leader), 0] == wait
-
-
 @pytest.mark.parametrize(("offset", "wait"), [(500, 800.0), (250, 550.0)])
 def test_global_tables_wait_out_their_lead(offset: int, wait: float) -> None:
     rtt = np.array([[0.0, 66, 64], [66, 0, 146], [64, 146, 0]])

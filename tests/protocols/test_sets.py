@@ -32,6 +32,7 @@ from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.support.status import Status, Termination
+from tests.cli.command import Run
 from tests.effort import seeds
 from tests.protocols.test_protocols import run
 from tests.protocols.worlds import world
@@ -451,15 +452,15 @@ def test_ranges_of_demand_end_where_another_plan_is_better(part: int) -> None:
 @pytest.mark.parametrize(
     "protocol", ["leases", pytest.param("epaxos:multi=2", marks=pytest.mark.slow)]
 )
-def test_the_command(tmp_path: Path, protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, protocol: str, command: Run) -> None:
     plan = placement.solve(Problem(world(3, ties=False), replicas=3, voters=3, protocol=protocol))
     save_plan(plan, tmp_path / "plan.json")
     for more in ([], ["--exact"]):
-        document = json.loads(run(capsys, "explain", str(tmp_path / "plan.json"), "--json", *more))
+        document = json.loads(run(command, "explain", str(tmp_path / "plan.json"), "--json", *more))
         assert len(document["runner_ups"]) > 1
         assert document["rtt"]
         assert all(row["high"] is None or row["high"] >= row["value"] for row in document["rtt"])
         assert all(row["exact"] == bool(more) for row in document["rtt"])
         assert document["demand"]
-    said = run(capsys, "explain", str(tmp_path / "plan.json"), "--doubt", "10")
+    said = run(command, "explain", str(tmp_path / "plan.json"), "--doubt", "10")
     assert "None" not in said
