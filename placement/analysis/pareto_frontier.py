@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.analysis.sweep import (
     check_question,
@@ -282,18 +282,15 @@ def pareto(
     return table
 
 
-class _NamedRoles(Protocol):
-    """Names of the sites of a plan."""
+class NamedRoles(NamedTuple):
+    """Leader, voters and replicas by name, in an order of their own."""
 
-    @property
-    def leader(self) -> str | None: ...
-    @property
-    def voters(self) -> tuple[str, ...]: ...
-    @property
-    def replicas(self) -> tuple[str, ...]: ...
+    leader: str | None
+    voters: tuple[str, ...]
+    replicas: tuple[str, ...]
 
 
-def changes_in_words(before: _NamedRoles, after: _NamedRoles) -> str:
+def changes_in_words(before: NamedRoles | Plan, after: Plan) -> str:
     """Return the differences of the second of two plans, such as "+1 replica: Tokyo".
 
     Replicas that join and leave, the leader, and voters that stay replicas.

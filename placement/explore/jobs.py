@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from placement.analysis.pareto_frontier import changes_in_words, pareto
+from placement.analysis.pareto_frontier import NamedRoles, changes_in_words, pareto
 from placement.analysis.sensitivity import next_best_plans
 from placement.analysis.sweep import sweep
 from placement.databases.deployment import deployment_of_plan
@@ -151,15 +151,6 @@ def _facts(question: PageQuestion, plan: Plan, after: Plan | None) -> str:
     return join([facts(rows), reasons("Notes", plan.notes)])
 
 
-@dataclass(frozen=True)
-class _Sites:
-    """Leader, voters and replicas of a plan that the browser shows."""
-
-    leader: str | None
-    voters: tuple[str, ...]
-    replicas: tuple[str, ...]
-
-
 def difference(before: Document, plan: Plan) -> str:
     """Return what a plan changes against the answer shown before it; nothing without either."""
     latency, money = (before.number(key, math.nan) for key in ("mean_latency_ms", "cost"))
@@ -172,7 +163,7 @@ def difference(before: Document, plan: Plan) -> str:
     if prices is not None and abs(more := plan.cost - money) >= 0.005:
         parts.append(f"{more:+,.2f} {prices.currency}")
     leader = before.text("leader") if before.has("leader") else None
-    known = _Sites(leader, before.names("voters"), before.names("replicas"))
+    known = NamedRoles(leader, before.names("voters"), before.names("replicas"))
     words = changes_in_words(known, plan)
     if not parts and not words:
         return "The plan did not change."

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
-    from placement.overtime.replay.deployments import Deployments
     from placement.support.checks import FloatArray
     from placement.workloads import Timeline
 
@@ -137,20 +136,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(
-    args: argparse.Namespace,
-    fleet: FleetProblem,
-    told: dict[str, object],
-    table: pd.DataFrame,
-    text: str,
-    plans: pd.DataFrame,
-) -> None:
+    args: argparse.Namespace, fleet: FleetProblem, told: dict[str, object], table: pd.DataFrame,
+    text: str, plans: pd.DataFrame,
+) -> None:  # fmt: skip
     """Print and write a plan, or why there is none; JSON and Parquet hold the question too."""
     from placement.fleet.fleet_tables import fleet_about
     from placement.io.fleet_plan_file import wide_frame, with_question
 
-    suffix = Path(args.output or "").suffix.lower()
+    suffix, parquet = Path(args.output or "").suffix.lower(), None
     document = with_question(told, fleet) if args.json or suffix in _SUFFIXES[1:] else told
-    parquet = None
     if suffix == ".parquet":
         parquet = wide_frame(plans, document), fleet_about(document)
     show_table(table, args, document=document, text=text, parquet=parquet)
@@ -280,19 +274,11 @@ def _present(
         return None
     import numpy as np
 
-    from placement.model.configuration import Configuration
-    from placement.overtime.replay.deployments import NOBODY, read_deployments
+    from placement.overtime.replay.deployments import read_deployments
 
-    today: Deployments = read_deployments(args.deployments, instance, databases)
-    found = []
-    for number in range(len(databases)):
-        voters = np.flatnonzero(today.voters[number]).tolist()
-        wish = int(today.preferred[number])
-        leader = voters[0] if wish == NOBODY else wish
-        found.append(
-            Configuration.of(leader, voters, np.flatnonzero(today.replicas[number]).tolist())
-        )
-    return found
+    today = read_deployments(args.deployments, instance, databases)
+    everywhere = np.ones(len(instance.sites), dtype=np.bool_)
+    return [today.start(number, everywhere) for number in range(len(databases))]
 
 
 def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:

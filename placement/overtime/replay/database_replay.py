@@ -1,7 +1,7 @@
 """Strategies on one database: what they choose from interval to interval, and what they pay.
 
 A plan per database and interval comes from a registered method, by default the exact one, which
-starts each search from the plan before (:class:`PlannedReplay`). Where the replicas stand and the
+starts each search from the plan before (:class:`DatabaseReplay`). Where the replicas stand and the
 mean latency is minimised, a table has the cost of every leader (:class:`TabledReplay`). In tiers 1
 and 2 the replicas, and in tier 1 the voters, are those of the deployment.
 """
@@ -9,14 +9,12 @@ and 2 the replicas, and in tier 1 the voters, are those of the deployment.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from placement.evaluation.moves import Moves
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE, first_best
 from placement.methods.registry import load_method
@@ -39,8 +37,12 @@ Choices = Sequence[Configuration | None]
 
 
 @dataclass(eq=False)
-class DatabaseReplay(ABC):
-    """Replay of one database."""
+class DatabaseReplay:
+    """Replay of one database whose choices are plans: 2 ms each by ``exact`` on 27 sites.
+
+    The method takes the tier and the objective; `tick` is called after every plan. `proven` tells
+    whether each plan of the oracle that is paid for is proven optimal.
+    """
 
     problem: Problem  #: network, constraints, objective, decay
     counts: FloatArray  #: demand by interval, shape (T, clients, operations)
@@ -48,35 +50,51 @@ class DatabaseReplay(ABC):
     #: and which leader its owner prefers
     deployments: Deployments
     database: int  #: which row of the deployments
+    tier: int
+    method: str
+    tick: Callable[[], None]
 
     def __post_init__(self) -> None:
+        self.proven: list[bool] = []
         self.start = self.deployments.start(self.database, self.problem.rules.may_lead)
         self.preferred = int(self.deployments.preferred[self.database])
         shares = self.deployments.leader_shares
         known = shares is not None and bool(shares[self.database].any())
         self.leader_shares = shares[self.database] if shares is not None and known else None
 
+    @cached_property
+    def question(self) -> Problem:
+        """Problem with the replicas and voters that the tier gives, without moves."""
+        question = self.problem.replace(current=None, moves=None)
+        if self.tier == 3:
+            return question
+        names, held = self.problem.instance.sites, self.deployments
+        votes = np.nonzero(held.voters[self.database])[0].tolist()
+        replicas = np.nonzero(held.replicas[self.database])[0].tolist()
+        return question.replace(
+            replicas=[names[site] for site in replicas],
+            voters=[names[site] for site in votes] if self.tier == 1 else len(votes),
+        )
+
     def chosen(self, strategy: str) -> Choices:
         """Return what a strategy chooses; see :mod:`placement.overtime.replay.run_replay`."""
-        length = len(self.counts)
+        nothing: Choices = [None] * len(self.counts)
         if strategy in ("optimized", "average"):
             return self.optimized
         if strategy == "oracle":
             return self.oracle()
         if strategy == "given":
-            return [None if self.leader_shares is None else self.start] * length
+            return nothing if self.leader_shares is None else [self.start] * len(nothing)
         if strategy == "preferred":
             able = self.preferred != NOBODY and self.may_lead(self.preferred)
-            return self.followed(self.preferred) if able else [None] * length
+            return self.followed(self.preferred) if able else nothing
         if strategy in ("static", "worst"):
-            return [self.constant(worst=strategy == "worst")] * length
-        if strategy == "smallest-quorum":
-            return self.quickest()
-        assert strategy == "closest-to-writes", strategy
+            return [self.constant(worst=strategy == "worst")] * len(nothing)
         voted = [operation.is_transaction for operation in self.problem.instance.operations]
         writes = self.counts[0] @ np.array(voted, dtype=np.float64)
-        # undefined without transactions to be close to
-        return self.closest_to(int(writes.argmax())) if writes.any() else [None] * length
+        if strategy == "closest-to-writes" and not writes.any():
+            return nothing  # undefined without transactions to be close to
+        return self.by_rule(strategy, int(writes.argmax()))
 
     @cached_property
     def optimized(self) -> Choices:
@@ -99,70 +117,17 @@ class DatabaseReplay(ABC):
         """Return whether a site may lead the database."""
         return bool(self.problem.rules.may_lead[site])
 
-    @abstractmethod
-    def followed(self, leader: int | None) -> Choices:
-        """Choose for every interval from those before it, under a leader or any."""
-
-    @abstractmethod
-    def oracle(self) -> Choices:
-        """Choose for every interval from itself."""
-
-    @abstractmethod
-    def constant(self, *, worst: bool) -> Configuration:
-        """Choose in hindsight what never changes: the best, or the best under the worst leader."""
-
-    @abstractmethod
-    def closest_to(self, client: int) -> Choices:
-        """Choose throughout the leader closest to a client."""
-
-    @abstractmethod
-    def quickest(self) -> Choices:
-        """Choose the leader with the quickest quorum."""
-
-    @abstractmethod
-    def paid(
-        self, plan: Configuration, shares: Mapping[int, float], when: Sequence[int]
-    ) -> FloatArray:
-        """Return the objective of a plan whose groups some sites lead, in ms times operations."""
-
-
-@dataclass(eq=False)
-class PlannedReplay(DatabaseReplay):
-    """Replay whose choices are plans: 2 ms each by ``exact`` on 27 sites.
-
-    The method takes the tier and the objective; `tick` is called after every plan. `proven` tells
-    whether each plan of the oracle that is paid for is proven optimal.
-    """
-
-    tier: int
-    method: str
-    tick: Callable[[], None]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.moves: Moves | None = self.problem.moves  # from each interval to the next
-        self.problem = self.problem.replace(current=None, moves=None)
-        self.proven: list[bool] = []
-        if self.tier < 3:
-            names, held = self.problem.instance.sites, self.deployments
-            votes = np.nonzero(held.voters[self.database])[0].tolist()
-            replicas = np.nonzero(held.replicas[self.database])[0].tolist()
-            self.problem = self.problem.replace(
-                replicas=[names[site] for site in replicas],
-                voters=[names[site] for site in votes] if self.tier == 1 else len(votes),
-            )
-
     @cached_property
     def asked(self) -> list[Problem | None]:
         """Problem of every interval alone; None for intervals without demand."""
         return [
-            interval_problem(self.problem, each, interval) if each.any() else None
+            interval_problem(self.question, each, interval) if each.any() else None
             for interval, each in enumerate(self.counts)
         ]
 
     def followed(self, leader: int | None) -> Choices:
         """Plan every interval from those before it, under a leader or any."""
-        base = self.problem
+        base, moves = self.question, self.problem.moves  # from each interval to the next
         if leader is not None:
             base = base.replace(leader=base.instance.sites[leader])
         memory = decayed_counts(self.counts, Decay(base.decay))
@@ -178,8 +143,8 @@ class PlannedReplay(DatabaseReplay):
                 if base.instance.varying_rtt
                 else interval_problem(base, seen, interval - 1)
             )
-            if self.moves is not None and leader is None:
-                asked = asked.replace(current=chosen[-1], moves=self.moves)
+            if moves is not None and leader is None:
+                asked = asked.replace(current=chosen[-1], moves=moves)
             before = self._ask(asked, before)
             chosen.append(_found(before))
         return chosen
@@ -204,7 +169,7 @@ class PlannedReplay(DatabaseReplay):
         later[0] = 0.0
         if not later.any():
             return self.start
-        flat = self.problem.replace(decay=1.0)
+        flat = self.question.replace(decay=1.0)
         if flat.instance.varying_rtt:
             whole = interval_problem(flat, later, None)
         else:
@@ -217,20 +182,12 @@ class PlannedReplay(DatabaseReplay):
         # the first of the worst
         return _found(max(plans, key=lambda plan: plan.objective)) if plans else self.start
 
-    def closest_to(self, client: int) -> Choices:
-        """Plan by the rule of this name, once."""
-        del client  # the rule finds it
-        return self._by_rule("closest-to-writes")
-
-    def quickest(self) -> Choices:
-        """Plan by the rule of this name, once."""
-        return self._by_rule("smallest-quorum")
-
-    def _by_rule(self, rule: str) -> Choices:
-        """Run a method on the first interval; it knows the mean latency alone."""
+    def by_rule(self, rule: str, client: int) -> Choices:
+        """Run the method of this name on the first interval; it knows the mean latency alone."""
+        del client  # the method finds the one with most writes
         if not self.counts[0].any():
             return [None] * len(self.counts)
-        plain = self.problem.replace(objective=MEAN_LATENCY)
+        plain = self.question.replace(objective=MEAN_LATENCY)
         plan = plan_of_interval(load_method(rule), interval_problem(plain, self.counts[0], 0))
         return [plan.configuration] * len(self.counts)
 
@@ -315,15 +272,13 @@ class TabledReplay(DatabaseReplay):
         place = (each >= each.max() * (1 - TIE)).argmax() if worst else first_best(each)
         return options[int(place)][1]
 
-    def closest_to(self, client: int) -> Choices:
-        """Take throughout the candidate closest to a client in the first interval."""
-        rtt = self.problem.instance.client_rtt
-        away = (rtt if rtt.ndim == 2 else rtt[0])[client]
-        leader = int(np.where(np.isfinite(self.table.waits[0]), away, np.inf).argmin())
-        return [self.table.plan(leader, 0)] * len(self.counts)
-
-    def quickest(self) -> Choices:
-        """Take the candidate of least wait in the interval before."""
+    def by_rule(self, rule: str, client: int) -> Choices:
+        """Take throughout the candidate closest to a client at first, or of least wait before."""
+        if rule == "closest-to-writes":
+            rtt = self.problem.instance.client_rtt
+            away = (rtt if rtt.ndim == 2 else rtt[0])[client]
+            leader = int(np.where(np.isfinite(self.table.waits[0]), away, np.inf).argmin())
+            return [self.table.plan(leader, 0)] * len(self.counts)
         best = first_best(self.table.waits).tolist()
         before = [max(interval - 1, 0) for interval in range(len(self.counts))]
         return [self.table.plan(best[self.table.basis(i)], i) for i in before]

@@ -46,11 +46,7 @@ from placement.errors import InputError, UnsupportedError, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
 from placement.model.configuration import Configuration
-from placement.overtime.replay.database_replay import (
-    DatabaseReplay,
-    PlannedReplay,
-    TabledReplay,
-)
+from placement.overtime.replay.database_replay import DatabaseReplay, TabledReplay
 from placement.overtime.replay.deployments import NOBODY, Deployments, Trace
 from placement.overtime.replay.leader_table import LeaderTable, rules_by_votes
 from placement.overtime.replay.results import Replay, StrategyCosts
@@ -223,16 +219,13 @@ class _ReplayRun:
 
     def _replay(self, database: int, tier: int) -> None:
         counts = self.trace.counts[database]
-        one: DatabaseReplay
+        about = (self.problem, counts, self.deployments, database, tier, self.method, self._planned)
+        one = DatabaseReplay(*about)
         if tier in self.by_table:
             table = LeaderTable.of(
                 self.problem, self.trace, self.deployments, database, self.rules, tier=tier
             )
-            one = TabledReplay(self.problem, counts, self.deployments, database, table)
-        else:
-            one = PlannedReplay(
-                self.problem, counts, self.deployments, database, tier, self.method, self._planned
-            )
+            one = TabledReplay(*about, table)
         for row, (its_tier, strategy) in enumerate(self.rows):
             if its_tier != tier:
                 continue
@@ -247,8 +240,7 @@ class _ReplayRun:
                 self.score[place] = one.scores(strategy, plan, intervals)
                 if strategy not in ("average", "given"):
                     self.leader[place] = plan.leader
-        if isinstance(one, PlannedReplay):
-            self.proven += one.proven
+        self.proven += one.proven
 
     def _planned(self) -> None:
         self.plans += 1
