@@ -34,7 +34,7 @@ from placement import Instance, Problem
 from placement.datasets import regions
 from placement.errors import MissingDependencyError
 from placement.feasibility.feasible_plans import kept_diversity
-from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
+from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Trace, replay
 from placement.overtime.replay.generated_fleets import (
     ClientGround,
     client_ground,
@@ -42,7 +42,7 @@ from placement.overtime.replay.generated_fleets import (
     trace_of,
 )
 from placement.overtime.replay.plots import plot_reductions
-from placement.overtime.replay.results import gains, summary
+from placement.overtime.replay.results import Replay, gains, summary
 from placement.report.plots import Picture, save_figure
 from placement.support.checks import BoolArray, FloatArray
 from placement.workloads import (

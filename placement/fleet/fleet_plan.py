@@ -236,18 +236,10 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Copies of a database of a fleet that have the same configuration.
+    """Copies of a database of a fleet that have the same configuration."""
 
-    Attributes
-    ----------
-    configuration
-        On site indices.
-    copies
-        How many.
-    """
-
-    configuration: Configuration
-    copies: int = 1
+    configuration: Configuration  #: on site indices
+    copies: int = 1  #: how many
 
 
 @dataclass(frozen=True, eq=False)

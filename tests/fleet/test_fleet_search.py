@@ -22,11 +22,11 @@ from placement.fleet import (
     FleetPlan,
     FleetProblem,
     NoFleetPlan,
-    Placed,
     SharedLimits,
     SharedRows,
     synthetic_fleet,
 )
+from placement.fleet.fleet_plan import Placed
 from placement.model.configuration import Configuration
 from placement.model.constraints import Role
 from placement.overtime.replay.generated_fleets import client_ground

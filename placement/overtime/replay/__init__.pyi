@@ -6,9 +6,7 @@ from placement.overtime.replay.deployments import Trace as Trace
 from placement.overtime.replay.leader_table import interval_scores as interval_scores
 from placement.overtime.replay.replay_report import leader_rankings as leader_rankings
 from placement.overtime.replay.replay_report import ranking_text as ranking_text
-from placement.overtime.replay.results import Replay as Replay
 from placement.overtime.replay.results import gains as gains
 from placement.overtime.replay.results import summary as summary
 from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES
-from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
 from placement.overtime.replay.run_replay import replay as replay

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, refused
 from placement.overtime.replay.deployments import NOBODY
 from placement.support.checks import FloatArray, IntArray
 
@@ -36,44 +36,21 @@ class StrategyCosts:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """Result of a replay.
+    """Result of a replay."""
 
-    Attributes
-    ----------
-    databases
-        Names.
-    intervals
-        Labels of the intervals replayed: from the second on.
-    sites
-        Names.
-    operations
-        Number of operations issued, shape (databases, intervals).
-    outcomes
-        By tier, then strategy; every tier has its ``oracle``.
-    sets
-        The sets that `StrategyCosts.voters` and `StrategyCosts.replicas` number.
-    decay
-        τ of Eq. 2 that was used.
-    method
-        Who planned; "" where nothing was planned.
-    proven
-        Share of the oracle's planned intervals whose plan is proven optimal; NaN without plans.
-    objective
-        What is paid, in words; empty for the mean latency.
-    complete
-        False when the replay was stopped: `databases` are those that were done.
-    """
-
-    databases: tuple[str, ...]
-    intervals: tuple[str, ...]
-    sites: tuple[str, ...]
-    operations: FloatArray
-    outcomes: tuple[StrategyCosts, ...]
+    databases: tuple[str, ...]  #: names
+    intervals: tuple[str, ...]  #: labels of the intervals replayed: from the second on
+    sites: tuple[str, ...]  #: names
+    operations: FloatArray  #: number of operations issued, shape (databases, intervals)
+    outcomes: tuple[StrategyCosts, ...]  #: by tier, then strategy; every tier has its ``oracle``
+    #: the sets that `StrategyCosts.voters` and `StrategyCosts.replicas` number
     sets: tuple[tuple[int, ...], ...]
-    decay: float
-    method: str = ""
+    decay: float  #: τ of Eq. 2 that was used
+    method: str = ""  #: who planned; "" where nothing was planned
+    #: share of the oracle's planned intervals whose plan is proven optimal; NaN without plans
     proven: float = float("nan")
-    objective: str = ""
+    objective: str = ""  #: what is paid, in words; empty for the mean latency
+    #: false when the replay was stopped: `databases` are those that were done
     complete: bool = True
 
     @property
@@ -87,22 +64,13 @@ class Replay:
         return tuple(sorted({outcome.tier for outcome in self.outcomes}))
 
     def outcome(self, tier: int, strategy: str) -> StrategyCosts:
-        """Return one outcome.
-
-        Raises
-        ------
-        InputError
-            When this tier and strategy were not replayed together.
-        """
+        """Return the outcome of a strategy in a tier; InputError where they were not replayed."""
         for each in self.outcomes:
             if (each.tier, each.strategy) == (tier, strategy):
                 return each
-        raise InputError(
-            "not replayed",
-            field="strategy",
-            value=f"{strategy}, tier {tier}",
-            expected="one of " + ", ".join(f"{o.strategy} ({o.tier})" for o in self.outcomes),
-        )
+        known = ", ".join(f"{each.strategy} ({each.tier})" for each in self.outcomes)
+        asked = f"{strategy}, tier {tier}"
+        raise refused("", "strategy", "not replayed", asked, f"one of {known}")
 
     def overhead(self, tier: int, strategy: str, *, of: str = "oracle") -> FloatArray:
         """Percent by which a strategy's score is above another strategy's score in the same tier.

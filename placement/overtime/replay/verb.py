@@ -23,7 +23,8 @@ from placement.errors import require
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
-    from placement.overtime.replay import Deployments, ReplayProgress, Trace
+    from placement.overtime.replay import Deployments, Trace
+    from placement.overtime.replay.run_replay import ReplayProgress
     from placement.problem import Problem
 
 _DAY = date(2026, 3, 18)

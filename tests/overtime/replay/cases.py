@@ -14,7 +14,8 @@ from placement import Instance, Problem
 from placement.evaluation.score import score
 from placement.model.constraints import majority
 from placement.model.demand import aggregate
-from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace
+from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Trace
+from placement.overtime.replay.results import Replay
 from tests.strategies import instances
 
 WITHOUT_SHARES = tuple(name for name in STRATEGIES if name != "given")

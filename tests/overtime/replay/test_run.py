@@ -22,17 +22,8 @@ from placement.measures.question import percentile_question
 from placement.measures.values import value
 from placement.model.constraints import Diversity
 from placement.model.demand import aggregate, decay_weights
-from placement.overtime.decayed_counts import decayed_counts
-from placement.overtime.replay import (
-    NOBODY,
-    Decay,
-    DecayedCounts,
-    Deployments,
-    Trace,
-    interval_scores,
-    replay,
-    summary,
-)
+from placement.overtime.decayed_counts import Decay, DecayedCounts, decayed_counts
+from placement.overtime.replay import NOBODY, Deployments, Trace, interval_scores, replay, summary
 from placement.overtime.replay.replay_report import LeaderRanking, leader_rankings, ranking_text
 from placement.overtime.replay.results import gains
 from placement.plan import objective_value
