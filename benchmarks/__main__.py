@@ -172,8 +172,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from benchmarks.harness.compare_runs import compare, diff_text
-    from benchmarks.harness.result_rows import read_results
+    from benchmarks.harness.result_rows import compare, diff_text, read_results
 
     if not args.threshold > 1:
         raise InputError(

@@ -27,10 +27,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import ROOT, hardware
 from benchmarks.harness.pictures import COLOURS, axes_of, cdf
-from benchmarks.harness.result_files import Row, measured_file, read_json, read_rows
+from benchmarks.harness.results import Row, lines_table, measured_file, read_json, read_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.quorumstore.enumeration import Enumeration, tie_envelope

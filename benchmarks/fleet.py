@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import placement
 from benchmarks.harness.machine import cpu_seconds, most_memory, watch_memory
-from benchmarks.harness.result_files import Row
+from benchmarks.harness.results import Row
 from benchmarks.harness.study import Study
 from formulations.fleet import FleetSearch, solve_fleet
 from placement.fleet import FleetPlan, synthetic_fleet

@@ -21,8 +21,7 @@ import math
 from collections.abc import Iterator
 
 import placement
-from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.results import Row, markdown_table, read_json
 from benchmarks.harness.study import Study
 from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe

@@ -38,10 +38,9 @@ import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, markdown_table
 from benchmarks.harness.machine import sentence
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import Row, read_frame, read_json
+from benchmarks.harness.results import Row, grouped, markdown_table, read_frame, read_json
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from placement import Instance, Problem

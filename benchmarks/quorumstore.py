@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.machine import cpu_seconds, most_memory
-from benchmarks.harness.result_files import Row, measured_file
+from benchmarks.harness.results import Row, measured_file
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.result_files import Row, measured_file, read_json, read_rows
+from benchmarks.harness.results import Row, markdown_table, measured_file, read_json, read_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import read_matrix
 from placement.datasets import distance_rtt as geo

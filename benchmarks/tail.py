@@ -28,8 +28,7 @@ import pandas as pd
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import markdown_table, row_table
-from benchmarks.harness.result_files import Row, read_json, rows_of
+from benchmarks.harness.results import Row, markdown_table, read_json, row_table, rows_of
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance, Options, Problem

@@ -24,11 +24,12 @@ import json
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-Operations = Mapping[str, Callable[[int], Any]]
+Operations = Mapping[str, Callable[[Any], Any]]
 NUMBER = int(sys.argv[2])
 KEY = f"k{NUMBER}"
 socket.setdefaulttimeout(10)
@@ -249,6 +250,33 @@ def cassandra(host: str) -> Operations:
         rows = list(session.execute(SimpleStatement(text, consistency_level=level)))
         return int(rows[0][0]) if rows else -1
 
+    def declare(servers: int) -> int:
+        """Make the table of the study once all servers know each other."""
+        known = [*session.execute("SELECT data_center FROM system.local"),
+                 *session.execute("SELECT data_center FROM system.peers_v2")]  # fmt: skip
+        if len(known) < servers:
+            raise RuntimeError("servers are missing")
+        copies = {"class": "NetworkTopologyStrategy", **dict.fromkeys((one[0] for one in known), 1)}
+        session.execute(f"CREATE KEYSPACE IF NOT EXISTS live WITH replication = {copies}")
+        session.execute("CREATE TABLE IF NOT EXISTS live.t (k int PRIMARY KEY, v bigint)")
+        for key in range(27):
+            put = f"INSERT INTO live.t (k, v) VALUES ({key}, 0)"
+            session.execute(SimpleStatement(put, consistency_level=Level.ALL))
+        return 0
+
+    def statement(asked: list[str]) -> list[list[str]]:
+        """Return the rows of a statement (CQL, level) as text."""
+        cql, level = asked
+        one = SimpleStatement(cql, consistency_level=Level.name_to_value[level])
+        return [list(map(str, row)) for row in session.execute(one)]
+
+    def replicas(keyspace: str) -> list[dict[str, int]]:
+        """Return the number of replicas by datacentre, of twenty keys."""
+        cluster.refresh_schema_metadata()
+        each = [cluster.metadata.get_replicas(keyspace, key.to_bytes(4, "big"))
+                for key in range(20)]  # fmt: skip
+        return [dict(sorted(Counter(host.datacenter for host in hosts).items())) for hosts in each]
+
     put = "INSERT INTO live.t (k, v) VALUES ({key}, {number})"
     light = "UPDATE live.t SET v = {number} WHERE k = {drawn} IF EXISTS"
     get, draw = (f"SELECT v FROM live.t WHERE k = {{{key}}}" for key in ("key", "drawn"))
@@ -259,6 +287,9 @@ def cassandra(host: str) -> Operations:
         "serial-read": partial(run, draw, Level.SERIAL),
         "read": partial(run, draw, Level.QUORUM),
         "stale": partial(run, get, Level.ONE),
+        "declare": declare,
+        "cql": statement,
+        "replicas": replicas,
     }
 
 

@@ -38,9 +38,8 @@ import numpy as np
 import placement
 from benchmarks.exact.networks import weights
 from benchmarks.exact.variants import PROVEN, least_time
-from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, Row, read_rows
+from benchmarks.harness.results import RESULTS, Row, grouped, lines_table, read_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import spread_demand
 from placement import Instance, Plan, Problem

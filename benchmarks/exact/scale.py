@@ -31,10 +31,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.exact.scale_cell import EARLY, Ask
-from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import ROOT, SOLVERS, hardware
 from benchmarks.harness.pictures import COLOURS, Panel, save_panels
-from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows
+from benchmarks.harness.results import RESULTS, Row, grouped, lines_table, read_json, read_rows
 from benchmarks.harness.study import Study
 
 BEFORE, NOW = "before", "now"

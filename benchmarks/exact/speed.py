@@ -50,9 +50,8 @@ from benchmarks.exact.networks import (
     scattered,
 )
 from benchmarks.exact.scale_cell import Gaps
-from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import SOLVERS, hardware, most_memory, watch_memory
-from benchmarks.harness.result_files import RESULTS, Row, existing_rows, read_json
+from benchmarks.harness.results import RESULTS, Row, existing_rows, grouped, lines_table, read_json
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import world
 from formulations.exact.branch_and_bound import SearchLimits, search

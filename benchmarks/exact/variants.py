@@ -39,9 +39,8 @@ from typing import Any
 import numpy as np
 
 import placement
-from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, Row, read_rows
+from benchmarks.harness.results import RESULTS, Row, grouped, lines_table, read_rows
 from benchmarks.harness.study import Study
 from placement import Contingency, Diversity, Instance, Plan, Problem
 from placement.evaluation.objective import MEAN_LATENCY

@@ -22,9 +22,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
-from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import hardware
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.results import Row, markdown_table, read_json
 from benchmarks.harness.study import Study
 from placement.errors import MissingDependencyError
 

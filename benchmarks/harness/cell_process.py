@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmarks.harness.cells import CellLimits, SolveCell
+    from benchmarks.harness.suites import CellLimits, SolveCell
     from placement.methods.options import Options
     from placement.methods.registry import Method
     from placement.plan import Plan
@@ -75,7 +75,7 @@ def _end_watcher(cell: int, watcher: int) -> None:
 
 
 def _row(data: Mapping[str, Any]) -> dict[str, object]:
-    from benchmarks.harness.cells import cell_from_json
+    from benchmarks.harness.suites import cell_from_json
     from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 
     cell = cell_from_json(data)
@@ -114,7 +114,7 @@ def solve_cell(cell: SolveCell) -> dict[str, object]:
     The instance is built and the method's module imported before the clock starts. The first run is
     timed apart (it pays for what the method imports when it runs); a quick method is run again.
     """
-    from benchmarks.harness.cells import problem_of
+    from benchmarks.harness.suites import problem_of
     from benchmarks.peers import find_method
     from placement.errors import InputError, UnsupportedError
     from placement.methods.options import Options

@@ -19,9 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from benchmarks.harness.cells import SolveCell
 from benchmarks.harness.machine import ROOT, SOLVERS
-from benchmarks.harness.result_files import RESULTS, Row, save_text
 from benchmarks.harness.result_rows import (
     FORMAT,
     VERSION,
@@ -30,8 +28,9 @@ from benchmarks.harness.result_rows import (
     read_results,
     report_text,
 )
+from benchmarks.harness.results import RESULTS, Row, save_text
 from benchmarks.harness.study import FOUND, WORSE, Study
-from benchmarks.harness.suites import Suite
+from benchmarks.harness.suites import SolveCell, Suite
 from placement.errors import InputError
 from placement.io.formats.files import check_file
 

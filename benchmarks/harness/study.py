@@ -17,9 +17,8 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import with_tables
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import (
+from benchmarks.harness.results import (
     RESULTS,
     Row,
     add_folder,
@@ -28,6 +27,7 @@ from benchmarks.harness.result_files import (
     save_csv,
     save_json,
     save_text,
+    with_tables,
 )
 from placement.cli.output import ProgressLine
 from placement.errors import UnsupportedError
@@ -85,7 +85,7 @@ class Study:
 
     The help is the docstring of the module, which begins with a summary. The page of the
     documentation, from the root of the checkout, has tables that `report` returns by name
-    (:func:`benchmarks.harness.doc_pages.tables_of`), and figures that `draw` draws into a folder,
+    (:func:`benchmarks.harness.results.tables_of`), and figures that `draw` draws into a folder,
     both from the results that the project keeps.
     """
 

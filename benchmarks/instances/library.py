@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.result_files import save_text
+from benchmarks.harness.results import save_text
 from benchmarks.harness.study import BAD, FOUND, WORSE
 from benchmarks.instances.question import LibraryQuestion, digest
 from placement.errors import CertificateError, InputError, LimitError, PlacementError, SolverError

@@ -280,18 +280,6 @@ class Processes:
         atexit.unregister(self.stop_all)
 
 
-class Servers:
-    """Servers of a system, one at a site, in a folder of their own for data and logs."""
-
-    def __init__(self, folder: Path, processes: Processes) -> None:
-        self.folder, self.processes = folder, processes
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-
-    def kill(self, site: str) -> None:
-        """End a server at once."""
-        self.processes.stop(self.running.pop(site))
-
-
 def output(*command: str | Path) -> str | None:
     """Return the output of a command, or None when it fails or takes a minute."""
     with contextlib.suppress(subprocess.TimeoutExpired):

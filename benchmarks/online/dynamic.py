@@ -23,9 +23,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import Rows, averaged, markdown_table, mean, pick, row_table, span
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows, save_csv
+from benchmarks.harness.results import (
+    RESULTS,
+    Row,
+    Rows,
+    averaged,
+    markdown_table,
+    mean,
+    pick,
+    read_json,
+    read_rows,
+    row_table,
+    save_csv,
+    span,
+)
 from benchmarks.harness.study import Study
 from formulations.online.dynamic.belady_min import most_hits
 from formulations.online.dynamic.copy_prices import solve_lagrangean

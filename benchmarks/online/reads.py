@@ -25,9 +25,18 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import Rows, markdown_table, means, pivot, row_table
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import Row, read_frame, read_json, rows_of
+from benchmarks.harness.results import (
+    Row,
+    Rows,
+    markdown_table,
+    means,
+    pivot,
+    read_frame,
+    read_json,
+    row_table,
+    rows_of,
+)
 from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum

@@ -38,7 +38,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import (
+from benchmarks.harness.pictures import Panel, save_panels
+from benchmarks.harness.results import (
+    Row,
     Rows,
     averaged,
     markdown_table,
@@ -46,12 +48,13 @@ from benchmarks.harness.doc_pages import (
     means,
     pick,
     pivot,
+    read_frame,
+    read_json,
     row_table,
+    rows_of,
     spread,
     values,
 )
-from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import Row, read_frame, read_json, rows_of
 from benchmarks.harness.study import Study
 from formulations.online.selection.linear_bounds import fluid_bound
 from formulations.online.selection.optimal_choice import solve

@@ -20,8 +20,7 @@ from datetime import date
 import numpy as np
 
 import placement
-from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.results import Row, markdown_table, read_json
 from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from placement import Instance, Problem

@@ -23,9 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.results import Row, lines_table, read_json
 from benchmarks.harness.study import Study
 from benchmarks.overtime.replay import NETWORKS, drawn_fleet, network
 from placement import Configuration, Problem

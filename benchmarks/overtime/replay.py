@@ -24,10 +24,17 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import grouped, lines_table, markdown_table, pivot, row_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import Panel, save_panels
-from benchmarks.harness.result_files import Row, read_json
+from benchmarks.harness.results import (
+    Row,
+    grouped,
+    lines_table,
+    markdown_table,
+    pivot,
+    read_json,
+    row_table,
+)
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from placement import Instance, Problem

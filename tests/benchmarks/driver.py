@@ -5,8 +5,7 @@ from types import MappingProxyType
 
 from benchmarks import __main__ as harness
 from benchmarks.harness import run_suite as runner
-from benchmarks.harness.cells import CellLimits, InstanceRecipe
-from benchmarks.harness.suites import Grid, Suite
+from benchmarks.harness.suites import CellLimits, Grid, InstanceRecipe, Suite
 
 
 def main() -> int:

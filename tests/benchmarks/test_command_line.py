@@ -21,12 +21,12 @@ from unittest.mock import Mock
 import pytest
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule
 from benchmarks.harness.pictures import method_panels
-from benchmarks.harness.result_files import RESULTS, read_json, read_rows
 from benchmarks.harness.result_rows import FORMAT, VERSION, read_results
-from benchmarks.harness.suites import SUITES, Grid, Suite
+from benchmarks.harness.results import RESULTS, read_json, read_rows
+from benchmarks.harness.suites import SUITES, CellLimits, Grid, InstanceRecipe, LossRule, Suite
 from placement.errors import InputError
+from tests.benchmarks.test_runner import alive
 
 QUICK = CellLimits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
@@ -131,7 +131,7 @@ def test_a_defect_shows_in_the_exit_code(
     program = (
         "import json, sys\n"
         "from benchmarks.harness.cell_process import solve_cell\n"
-        "from benchmarks.harness.cells import cell_from_json\n"
+        "from benchmarks.harness.suites import cell_from_json\n"
         "cell = cell_from_json(json.loads(sys.stdin.readline()))\n"
         "if cell.method == 'best-of': raise IndexError('a defect')\n"
         "print(json.dumps({'outcome': 'ok', **solve_cell(cell)}))\n"
@@ -154,9 +154,15 @@ def test_a_row_that_lacks_a_part_is_refused_by_its_name(tmp_path: Path, name: st
 
 
 def test_forced_results_replace_the_old_ones_with_their_first_row(
-    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suite: Suite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Old rows stand until a new one is on the disk; what holds no results is not added to."""
+    """Old rows stand until a new one is on the disk; what holds no results is not added to.
+
+    The message names the file and what the system says.
+    """
     path = tmp_path / "small.jsonl"
     path.write_text("not even results\n")
     command = ["run", "small", "--results", str(tmp_path), "--method", "best-of"]
@@ -164,6 +170,7 @@ def test_forced_results_replace_the_old_ones_with_their_first_row(
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
     assert harness.main([*command, "--force"]) == 1
+    assert f"error: {path}: No space left on device" in capsys.readouterr().err
     assert path.read_text() == "not even results\n"
     monkeypatch.undo()
     monkeypatch.setattr(harness, "SUITES", MappingProxyType({"small": suite}))
@@ -183,22 +190,6 @@ def test_what_is_no_file_is_not_replaced(
         assert harness.main(["run", "small", "--results", str(tmp_path), *more]) == 1
         assert "not a regular file" in capsys.readouterr().err
         assert stat.S_ISFIFO(path.stat().st_mode)
-
-
-def test_a_file_that_cannot_be_written_is_no_traceback(
-    suite: Suite,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The message names the file and what the system says, whichever step failed."""
-    path = tmp_path / "small.jsonl"
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
-    assert harness.main(["run", "small", "--results", str(tmp_path)]) == 1
-    err = capsys.readouterr().err
-    assert f"error: {path}: No space left on device" in err
-    assert not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -298,14 +289,6 @@ ctypes.PyDLL(None).sleep(60)  # holds the interpreter, as a solver written in C 
 """
 
 
-def is_running(process: int) -> bool:
-    """Return whether a process is there and no zombie."""
-    listed = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return bool(listed) and not listed.startswith("Z")
-
-
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
     """Return whether the condition came true in time."""
     end = time.monotonic() + seconds
@@ -324,7 +307,7 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from benchmarks.harness import run_suite as runner\n"
-        "from benchmarks.harness.cells import InstanceRecipe, LossRule, SolveCell\n"
+        "from benchmarks.harness.suites import InstanceRecipe, LossRule, SolveCell\n"
         f"runner.COMMAND = (sys.executable, {str(stuck)!r}, {str(ids)!r})\n"
         "runner.run_cell(SolveCell(InstanceRecipe('x'), 1, 1, LossRule.NONE, 'x', 0))\n"
     )
@@ -332,11 +315,11 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment) as parent:
         assert wait_until(ids.exists)
         cell, other = map(int, ids.read_text().split())
-        assert is_running(cell)
-        assert is_running(other)
+        assert alive(cell)
+        assert alive(other)
         parent.kill()
     try:
-        assert wait_until(lambda: not is_running(cell) and not is_running(other), seconds=10.0)
+        assert wait_until(lambda: not alive(cell) and not alive(other), seconds=10.0)
     finally:
         for process in (cell, other):
             with contextlib.suppress(ProcessLookupError):

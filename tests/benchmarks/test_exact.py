@@ -21,7 +21,7 @@ from benchmarks.exact.networks import (
     read_tsplib,
 )
 from benchmarks.exact.scale_cell import answer, instance_of
-from benchmarks.harness.result_files import read_json
+from benchmarks.harness.results import read_json
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.exact.branch_and_bound import search
 from placement.datasets.distance_rtt import triangle_violations

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule, SolveCell, problem_of
+from benchmarks.harness.suites import CellLimits, InstanceRecipe, LossRule, SolveCell, problem_of
 from benchmarks.peers import CAPTIONS, commit_latency, find_method, resilience
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError

@@ -16,18 +16,24 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import run_suite as runner
-from benchmarks.harness.cells import (
+from benchmarks.harness.result_rows import (
+    Results,
+    best_known,
+    compare,
+    diff_text,
+    families,
+    time_ratio,
+)
+from benchmarks.harness.run_suite import run_cell, run_cells
+from benchmarks.harness.suites import (
     DRAWN,
+    SUITES,
     CellLimits,
     InstanceRecipe,
     LossRule,
     SolveCell,
     cell_from_json,
 )
-from benchmarks.harness.compare_runs import compare, diff_text
-from benchmarks.harness.result_rows import Results, best_known, families, time_ratio
-from benchmarks.harness.run_suite import run_cell, run_cells
-from benchmarks.harness.suites import SUITES
 from placement.errors import InputError
 from placement.plan import evaluate
 
@@ -49,7 +55,7 @@ def cell(method: str = "exhaustive", **changes: object) -> SolveCell:
 
 def test_a_solved_cell_tells_what_the_evaluator_says() -> None:
     """Value, bound and configuration in the row are those of the plan, priced once more here."""
-    from benchmarks.harness.cells import problem_of
+    from benchmarks.harness.suites import problem_of
     from placement import Configuration
 
     asked = cell()

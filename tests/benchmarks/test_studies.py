@@ -20,21 +20,22 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import _study, main
-from benchmarks.commit_paths import study, systems
-from benchmarks.commit_paths.report import read_results as read_measured
-from benchmarks.commit_paths.systems import layouts
+from benchmarks.commit_paths import study
+from benchmarks.commit_paths.study import layouts
+from benchmarks.commit_paths.study import read_results as read_measured
 from benchmarks.exact import speed
 from benchmarks.harness import machine
-from benchmarks.harness.doc_pages import tables_of, with_tables
-from benchmarks.harness.result_files import (
+from benchmarks.harness.result_rows import contradictions, read_results
+from benchmarks.harness.results import (
     RESULTS,
     existing_rows,
     read_json,
     read_rows,
     save_csv,
     save_json,
+    tables_of,
+    with_tables,
 )
-from benchmarks.harness.result_rows import contradictions, read_results
 from benchmarks.harness.study import INTERRUPTED, MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
 from benchmarks.harness.tier3_worlds import SIGMA, world
@@ -254,7 +255,7 @@ def test_a_system_that_is_not_installed_names_its_package(name, monkeypatch, tmp
     assert main(["run", "commit_paths", "--system", name, "--results", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert f"{name}: not measured" in said
-    assert systems.SYSTEMS[name].package in said
+    assert study.SYSTEMS[name].package in said
     assert not list(tmp_path.iterdir())
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.exact import speed
-from benchmarks.harness.result_files import RESULTS
+from benchmarks.harness.results import RESULTS
 from benchmarks.instances import library
 from benchmarks.instances.question import LibraryQuestion, digest
 from placement.cli import main

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from benchmarks.harness.result_files import read_json, read_rows
+from benchmarks.harness.results import read_json, read_rows
 from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.dynamic.copy_choices import run_votes

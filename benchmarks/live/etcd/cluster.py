@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited, output
+from benchmarks.live.programs import Processes, awaited, output
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import Request, Script, read_deployment
 
 _SYSTEM = load_system("etcd")
 
 
-class EtcdCluster(Servers):
+class EtcdCluster(Processes):
     """Servers of etcd, each with the URLs of its site: for its peers, and for clients.
 
     The program is etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
     """
 
     def __init__(
-        self,
-        program: Path,
-        folder: Path,
-        addresses: Mapping[str, tuple[str, str]],
-        processes: Processes,
+        self, program: Path, folder: Path, addresses: Mapping[str, tuple[str, str]]
     ) -> None:
-        super().__init__(folder, processes)
-        self.program = program
+        super().__init__()
+        self.program, self.folder = program, folder
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
         self._arguments: dict[str, list[str]] = {}
         self._learners: set[str] = set()
         self._starts = 0
@@ -50,7 +48,7 @@ class EtcdCluster(Servers):
 
     def kill(self, site: str) -> None:
         """End a server at once."""
-        super().kill(self.name(site))
+        self.stop(self.running.pop(self.name(site)))
 
     def restart(self, site: str) -> None:
         """Start a server again with the data it had."""
@@ -94,7 +92,7 @@ class EtcdCluster(Servers):
         self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
         kept = {one["name"] for one in document["members"]}
         for name in self.running.keys() - kept:  # one that is removed may not hear of it
-            self.processes.stop(self.running.pop(name))
+            self.stop(self.running.pop(name))
 
     def _start(self, arguments: Sequence[str]) -> None:
         name = next(word.split("=", 1)[1] for word in arguments if word.startswith("--name="))
@@ -122,9 +120,8 @@ class EtcdCluster(Servers):
         return self._ask([name], "endpoint", "status") is not None
 
     def _launch(self, name: str) -> None:
-        self.running[name] = self.processes.start(
-            [self.program, *self._arguments[name]],
-            self.folder / f"{name}.log",
+        self.running[name] = self.start(
+            [self.program, *self._arguments[name]], self.folder / f"{name}.log"
         )
 
     def _identity(self, name: str) -> str:

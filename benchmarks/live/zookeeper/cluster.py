@@ -7,10 +7,11 @@ import functools
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.live.programs import Processes, Servers, awaited, built, output
+from benchmarks.live.programs import Processes, awaited, built, output
 from placement.databases import Deployment, Localities, load_system
 from placement.databases.system import Request, read_deployment, write_deployment
 
@@ -26,16 +27,15 @@ def zookeeper_classpath() -> str:
     return str(built(Path(__file__).parent))
 
 
-class ZooKeeperEnsemble(Servers):
+class ZooKeeperEnsemble(Processes):
     """Servers of ZooKeeper, and the shell of each of them.
 
     A server has a row with its address, its site, and the facts ``id`` and ``client_port``.
     """
 
-    def __init__(
-        self, classpath: str, folder: Path, localities: Localities, processes: Processes
-    ) -> None:
-        super().__init__(folder, processes)
+    def __init__(self, classpath: str, folder: Path, localities: Localities) -> None:
+        super().__init__()
+        self.folder, self.running = folder, dict[str, subprocess.Popen[bytes]]()
         self.java: list[str] = [shutil.which("java") or "java", "-Xmx96m", "-cp", classpath]
         self.localities = localities
         self._rows = {row.site: row for row in localities.rows}
@@ -52,10 +52,10 @@ class ZooKeeperEnsemble(Servers):
         text = write_deployment(SYSTEM, goal, self.request()).text
         servers = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("server."))
         for one in goal.held:
-            self.start(one.site, servers + more)
+            self.begin(one.site, servers + more)
         self.runs(goal)
 
-    def start(self, site: str, servers: str) -> None:
+    def begin(self, site: str, servers: str) -> None:
         """Start a server with the list of all servers."""
         row = self._rows[site]
         folder = self.folder / row.facts["id"]
@@ -66,9 +66,11 @@ class ZooKeeperEnsemble(Servers):
             f"{_SETTINGS}dataDir={folder}\ndynamicConfigFile={folder}/zoo.dynamic\n"
         )
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        self.running[site] = self.processes.start(
-            [*self.java, main, folder / "zoo.cfg"], folder / "log"
-        )
+        self.running[site] = self.start([*self.java, main, folder / "zoo.cfg"], folder / "log")
+
+    def kill(self, site: str) -> None:
+        """End a server at once."""
+        self.stop(self.running.pop(site))
 
     def mode(self, site: str) -> str:
         """Return leader, follower or observer; empty while the server does not answer."""
@@ -122,7 +124,7 @@ class ZooKeeperEnsemble(Servers):
             started = re.search(r"start (\S+), then", line)
             if started:
                 spec = line.rpartition("reconfig -add ")[2]
-                self.start(sites[started[1]], servers + spec + "\n")
+                self.begin(sites[started[1]], servers + spec + "\n")
             if "reconfig" in line:
                 words = line[line.index("reconfig") :].split()
                 awaited(functools.partial(self.shell, contact, *words), lambda out: out is not None)

@@ -6,10 +6,8 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.commit_paths.report import GUESSES, compared, discordant, predicted, read_results
-from benchmarks.commit_paths.study import running
-from benchmarks.commit_paths.systems import SYSTEMS, layouts
-from benchmarks.harness.result_files import RESULTS
+from benchmarks.commit_paths import study
+from benchmarks.harness.results import RESULTS
 from placement.errors import UnsupportedError
 from placement.model.protocols import system_rows
 
@@ -18,20 +16,21 @@ SHORT = {"etcd", "postgresql"}  # the others, which start slowly, are `make test
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if one in SHORT else pytest.mark.slow) for one in SYSTEMS]
+    "name",
+    [pytest.param(one, marks=() if one in SHORT else pytest.mark.slow) for one in study.SYSTEMS],
 )
 def test_servers_wait_for_what_their_rows_say(name):
-    system = SYSTEMS[name]
+    system = study.SYSTEMS[name]
     rows = [row for row in system_rows() if row.system == name]
     with contextlib.ExitStack() as stack:
         try:
-            bench = stack.enter_context(running(system))
+            bench = stack.enter_context(study.running(system))
         except UnsupportedError as error:
             pytest.skip(str(error))
-        for layout in layouts(system.servers):
+        for layout in study.layouts(system.servers):
             if layout.name in ("no slow disk", "all disks 60", "cloud 2"):
-                model = predicted(rows, layout)  # `verified` is an upper bound for hashicorp/raft
-                off = [
+                model = study.predicted(rows, layout)
+                off = [  # `verified` is an upper bound for hashicorp/raft
                     m["measured"] - model[m["client"], m["operation"]]
                     for m in bench.measured(layout, 4) if m["operation"] != "verified"
                 ]  # fmt: skip
@@ -41,10 +40,10 @@ def test_servers_wait_for_what_their_rows_say(name):
 
 
 def test_rows_were_guessed_and_measured_and_predict_layouts_that_were_not_fitted():
-    document = read_results(RESULTS)
-    with GUESSES.open(encoding="utf-8", newline="") as file:
+    document = study.read_results(RESULTS)
+    with study.GUESSES.open(encoding="utf-8", newline="") as file:
         guessed = {(row["system"], row["operation"]) for row in csv.DictReader(file)}
-    found = compared(document, "test")
+    found = study.compared(document, "test")
     assert np.mean([row["good"] for row in found]) >= 0.9  # the misses are explained on the page
     for row in system_rows():
         assert (row.system, row.operation) in guessed
@@ -52,4 +51,4 @@ def test_rows_were_guessed_and_measured_and_predict_layouts_that_were_not_fitted
         mine = [m for m in found if (m["system"], m["operation"]) == (row.system, row.operation)]
         assert len(mine) == 18
         one_client = (row.system, row.operation) == ("hashicorp-raft", "write")  # see the page
-        assert discordant(mine)[1] == one_client, row
+        assert study.discordant(mine)[1] == one_client, row

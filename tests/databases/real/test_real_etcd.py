@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks.live.etcd.cluster import EtcdCluster
-from benchmarks.live.programs import Processes
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
 from tests.databases.real.tools import awaited, etcd_program, free_port
@@ -24,8 +23,8 @@ def cluster(tmp_path):
         site: (f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}")
         for site in SITES
     }
-    with Processes() as processes:
-        yield EtcdCluster(etcd_program(), tmp_path, addresses, processes)
+    with EtcdCluster(etcd_program(), tmp_path, addresses) as found:
+        yield found
 
 
 def test_the_runbook_makes_changes_and_restores_a_cluster(cluster):

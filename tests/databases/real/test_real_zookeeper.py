@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.live.programs import Processes
 from benchmarks.live.zookeeper.cluster import SYSTEM, ZooKeeperEnsemble, zookeeper_classpath
 from placement.databases import Deployment, Localities, Locality
 from placement.databases.system import read_deployment, write_deployment
@@ -21,10 +20,9 @@ def ensemble(tmp_path):
         Locality(f"127.0.44.{number}", site, {"id": str(number), "client_port": str(free_port())})
         for number, site in enumerate(SITES, 1)
     )
-    with Processes() as processes:
-        yield ZooKeeperEnsemble(
-            or_skip(zookeeper_classpath)(), tmp_path, Localities(SITES, rows), processes
-        )
+    classpath = or_skip(zookeeper_classpath)()
+    with ZooKeeperEnsemble(classpath, tmp_path, Localities(SITES, rows)) as found:
+        yield found
 
 
 def test_the_export_makes_and_changes_an_ensemble(ensemble):

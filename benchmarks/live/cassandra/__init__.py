@@ -1,1 +1,0 @@
-"""Cassandra on the network."""
