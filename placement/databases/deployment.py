@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from placement.errors import InputError, located, refused, require
 from placement.evaluation.moves import CurrentSites
-from placement.io.formats.document import Document
+from placement.io.formats.document import Document, read_document, record_document
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.model.protocols import Protocol
@@ -569,21 +569,11 @@ def deployment_of_quorum_plan(plan: QuorumPlan) -> Deployment:
 # --- files -----------------------------------------------------------------------------------
 
 
-_PLAIN = (
-    "system", "leaders", "commit", "read", "name", "free_voters", "free_non_voters", "order_void",
-    "elect", "least", "kept", "everywhere",
-)  # fmt: skip
-"""Fields that the generic reader of documents reads."""
-
-
 def deployment_document(deployment: Deployment) -> dict[str, object]:
     """Return a deployment as one JSON-ready object."""
-    rest = asdict(deployment)
-    del rest["held"]
-    sites = [_site_document(one) for one in deployment.held]
-    rest = {key: list(value) if isinstance(value, tuple) else value for key, value in rest.items()}
-    rest["open"] = [{**asdict(one), "sites": list(one.sites)} for one in deployment.open]
-    return {"format": FORMAT, "version": VERSION, "sites": sites, **rest}
+    rest = record_document(deployment)
+    rest["held"] = [_site_document(one) for one in deployment.held]
+    return {"format": FORMAT, "version": VERSION, "sites": rest.pop("held"), **rest}
 
 
 def _site_document(one: SiteReplicas) -> dict[str, object]:
@@ -597,17 +587,14 @@ def deployment_from(document: Document) -> Deployment:
     """Return the deployment in a document of :func:`deployment_document`."""
     document.check_format(FORMAT, VERSION)
     document.only(deployment_document(Deployment("", ())))
-    ranks = document.values.get("ranks", [])
-    if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
-        raise document.refuse("ranks", "not a list of whole numbers", "a list of whole numbers")
     document.text("system")
+    own = ("held", "members")
+    plain = [one.name for one in fields(Deployment) if one.name not in own]
     with located(document.source):
         return Deployment(
             held=tuple(map(_site, document.tables("sites"))),
             members=tuple(map(_member, document.tables("members"))),
-            open=tuple(table.record(OpenReplicas) for table in document.tables("open")),
-            ranks=tuple(ranks),
-            **document.fields(Deployment, _PLAIN),
+            **document.fields(Deployment, plain),
         )
 
 
@@ -639,27 +626,22 @@ def load_deployment(
 
     Return it with the plan, where the file holds one; any other file is refused.
     """
-    from placement.io.formats.document import read_document
     from placement.io.plan_file import FORMAT as PLAN
     from placement.io.plan_file import load_any_plan
+    from placement.io.problem_document import current_from
     from placement.plan import Plan
 
     document = read_document(path)
     if document.values.get("format") == PLAN:
         plan = load_any_plan(path)
-        try:
+        with located(os.fspath(path)):
             if not isinstance(plan, Plan):
                 return deployment_of_quorum_plan(plan), plan
             return deployment_of_plan(plan), plan
-        except InputError as error:
-            raise error.at(os.fspath(path)) from None
     if {"leader", "voters", "replicas"} & {*document.values}:
         document.only(("leader", "voters", "replicas"))
-        names = [document.names(key) for key in ("voters", "replicas")]
-        try:
-            here = CurrentSites(document.text("leader"), *names)
-        except InputError as error:
-            raise error.at(os.fspath(path)) from None
+        with located(os.fspath(path)):
+            here = current_from(document)
         others = dict.fromkeys((site for site in here.replicas if site not in here.voters), 1)
         votes = dict.fromkeys(here.voters, 1)
         return Deployment.of("as written", votes, others, leaders=(here.leader,)), None
@@ -721,7 +703,6 @@ def read_present(instance: Instance, path: str, *, database: str | None = None) 
 
 def _plan_of(path: str) -> Plan | None:
     """Return the plan of a file, which has a configuration; None for a file of another kind."""
-    from placement.io.formats.document import read_document
     from placement.io.plan_file import FORMAT as PLAN
     from placement.io.plan_file import load_plan
 

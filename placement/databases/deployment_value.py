@@ -87,14 +87,8 @@ def evaluate_deployment(
     :class:`placement.Problem`. The best obeys them, except a loss that no such configuration
     survives; it keeps the numbers of replicas and voters, the votes of a commit, and the largest
     number of replicas at one site. `level` is that of the losses; the search for the best has
-    `time_limit` seconds.
-
-    Raises
-    ------
-    InputError
-        For an unknown site or level.
-    UnsupportedError
-        For a store without a leader, and where no voter with a place may lead.
+    `time_limit` seconds. UnsupportedError for a store without a leader, and where no voter with a
+    place may lead.
     """
     check_sites(deployment, instance.sites)
     if deployment.read is not None:

@@ -50,12 +50,7 @@ def read_demand(
     operations: Sequence[str] | None = None,
     intervals: Sequence[str] | None = None,
 ) -> DemandTable:
-    """Read a table of demand: CSV, TSV or Parquet, long or wide, as docs/files.md describes.
-
-    `clients`, `operations` and `intervals` are the names in the order wanted, and others are
-    refused; None: those of the table, intervals in the order of time with silent ones of a grid.
-    O(rows + databases · intervals · clients · operations).
-    """
+    """Read a table of demand, CSV, TSV or Parquet, as :func:`demand_of` does for its columns."""
     return demand_of(read_frame(path), clients=clients, operations=operations, intervals=intervals)
 
 
@@ -105,9 +100,12 @@ def demand_of(
     intervals: Sequence[str] | None = None,
     complete: bool = True,
 ) -> DemandTable:
-    """Return the demand in the columns of a table; parameters and errors as :func:`read_demand`.
+    """Return the demand in the columns of a table, long or wide, as docs/files.md describes.
 
-    Without `complete`, a client without a row in a wide table issued nothing.
+    `clients`, `operations` and `intervals` are the names in the order wanted, and others are
+    refused; None: those of the table, intervals in the order of time with silent ones of a grid.
+    Without `complete`, a client without a row in a wide table issued nothing. O(rows + databases ·
+    intervals · clients · operations).
     """
     long = "operation" in frame.columns or (
         "count" in frame.columns and "count" not in (operations or ())
@@ -262,10 +260,7 @@ class IntervalOrder:
 
 
 def most_intervals(named: int) -> int:
-    """Return the largest number of intervals, silent ones included, of a table that names `named`.
-
-    One time stamp that is a second off would otherwise make seconds of all half hours.
-    """
+    """Return the most intervals of a table that names some: one may be a second off the grid."""
     return 1_000 + 100 * named
 
 
@@ -277,16 +272,9 @@ def order_intervals(
     Labels are distinct and in the order of the file. ISO 8601 dates and times are sorted by time,
     numbers by size; labels of any other kind, or of several kinds, keep their order. With `fill`,
     the intervals between the first and the last that are not named are added, where times or whole
-    numbers lie on a regular grid. `at` names the place of a label's first row.
+    numbers lie on a regular grid. `at` names the place of a label's first row. Two labels of one
+    interval, times with and without a time zone, and more than :func:`most_intervals` are refused.
 
-    Raises
-    ------
-    InputError
-        For two labels of one interval, times with and without a time zone, and labels so uneven
-        that the intervals between them would be more than :func:`most_intervals`.
-
-    Examples
-    --------
     >>> found = order_intervals(["10", "2", "4"], "counts.csv")
     >>> found.labels, found.place.tolist()
     (('2', '4', '6', '8', '10'), [4, 0, 1])

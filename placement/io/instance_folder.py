@@ -341,17 +341,9 @@ def read_sites(
 
     The first column has the names. ``lat`` and ``lon`` (or ``latitude``, ``lng``, …) are degrees,
     shape (n, 2), blank where unknown; None without such columns. `levels` are level -> column;
-    without them every other column of names is a level. Labels by level are None in a blank cell.
-
-    Raises
-    ------
-    InputError
-        For a duplicate name, one of the two coordinate columns alone, coordinates off the globe.
-
-    Warns
-    -----
-    PlacementWarning
-        When columns of numbers are no failure domains, and `levels` does not say otherwise.
+    without them every other column of names is a level, and a column of numbers is left out with a
+    warning. Labels by level are None in a blank cell. A duplicate name, one of the two columns of
+    coordinates alone, and coordinates off the globe are refused.
     """
     names, which = ColumnTable.of(table).found(table.columns[0], strip=False)
     if len(names) < len(table.rows):

@@ -246,13 +246,7 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
     A table has ``site``, one or more of ``storage`` (or ``price``; per replica), ``storage_gb``
     (per GB) and the columns of `PER_SITE`, and ``currency`` if named. The JSON of a cloud has one
     price per hour of the machine and one per GB and month of the storage that a replica uses in
-    each region.
-
-    Raises
-    ------
-    InputError
-        For an unknown column, a site given twice, a blank or negative price, two currencies; and
-        for JSON of another kind, without such prices, or with two of them for a region.
+    each region; two of them for a region, and two currencies, are refused.
     """
     columns: dict[str, dict[str, float]] = {}
     if os.fspath(path).endswith(".json"):
@@ -287,12 +281,6 @@ def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
     *Long*: ``from``, ``to`` and ``price`` (or other words for them), with ``up_to_gb`` where prices
     depend on the volume per month. *Square*: the sender in the first column, one column per
     receiver; a blank cell is a pair without a price.
-
-    Raises
-    ------
-    InputError
-        For a pair given twice, a negative price, tiers that do not ascend, two currencies; and for
-        JSON of another kind or without prices of traffic.
     """
     steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if os.fspath(path).endswith(".json"):

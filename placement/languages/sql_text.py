@@ -1,7 +1,10 @@
-"""SQL as text: names and values quoted, and statements cut into tokens.
+r"""SQL as text: names and values quoted, and statements cut into tokens.
 
 Two dialects: standard SQL (a quote is doubled, a backslash is a letter) and that of MySQL and TiDB
 (names in backticks, a backslash escapes).
+
+>>> print(sql_string("it's"), sql_name('a"b'), mysql_string("a\\' OR 1"), mysql_name("a`b"))
+'it''s' "a""b" 'a\\'' OR 1' `a``b`
 """
 
 from __future__ import annotations
@@ -26,46 +29,22 @@ def _no_nul(value: str) -> str:
 
 
 def sql_string(value: str) -> str:
-    """Return a string literal of standard SQL.
-
-    Examples
-    --------
-    >>> print(sql_string("it's"))
-    'it''s'
-    """
+    """Return a string literal of standard SQL."""
     return "'" + _no_nul(value).replace("'", "''") + "'"
 
 
 def sql_name(value: str) -> str:
-    """Return a quoted identifier of standard SQL.
-
-    Examples
-    --------
-    >>> print(sql_name('a"b'))
-    "a""b"
-    """
+    """Return a quoted identifier of standard SQL."""
     return '"' + _no_nul(value).replace('"', '""') + '"'
 
 
 def mysql_string(value: str) -> str:
-    r"""Return a string literal of MySQL or TiDB: a backslash escapes there, so it is doubled too.
-
-    Examples
-    --------
-    >>> print(mysql_string("a\\' OR 1"))
-    'a\\'' OR 1'
-    """
+    """Return a string literal of MySQL or TiDB: a backslash escapes there, so it is doubled too."""
     return "'" + _no_nul(value).replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def mysql_name(value: str) -> str:
-    """Return a quoted identifier of MySQL or TiDB.
-
-    Examples
-    --------
-    >>> print(mysql_name("a`b"))
-    `a``b`
-    """
+    """Return a quoted identifier of MySQL or TiDB."""
     return "`" + _no_nul(value).replace("`", "``") + "`"
 
 
@@ -85,19 +64,9 @@ class SqlToken:
 
 
 def tokens(text: str, source: str, *, backslash: bool = False) -> Iterator[SqlToken]:
-    """Yield the tokens of a text, comments left out.
+    """Yield the tokens of statements, comments left out; refuse what never ends.
 
-    Parameters
-    ----------
-    text, source
-        Statements, and the file for messages.
-    backslash
-        Whether a backslash in a string escapes, as in MySQL and TiDB.
-
-    Raises
-    ------
-    InputError
-        For a quote or a comment that never ends.
+    A `backslash` in a string escapes in MySQL and TiDB.
     """
     place, line, end = 0, 1, len(text)
     while place < end:
@@ -183,13 +152,7 @@ class TokenStream:
         return InputError(message, source=source, field=field, value=value, expected=expected)
 
     def take(self, expected: str) -> SqlToken:
-        """Return the next token and go on.
-
-        Raises
-        ------
-        InputError
-            At the end.
-        """
+        """Return the next token and go on; refuse the end."""
         token = self.next
         if token is None:
             raise InputError("the text ends here", source=self.where(), expected=expected)
@@ -208,13 +171,7 @@ class TokenStream:
         return same
 
     def expect(self, *words: str) -> None:
-        """Take keywords or marks.
-
-        Raises
-        ------
-        InputError
-            When something else comes next.
-        """
+        """Take keywords or marks; refuse anything else."""
         if not self.accept(*words):
             token = self.next
             raise InputError(

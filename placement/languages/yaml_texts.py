@@ -1,6 +1,9 @@
 """YAML of databases, read by PyYAML: tables, lists and scalars, every scalar as text.
 
 CockroachDB and TiDB take constraints as YAML inside a string, Patroni is configured in it.
+
+>>> parse_flow('{"+region=a": 2, +region=b: [c]}', "zones.sql", "constraints")
+{'+region=a': '2', '+region=b': ['c']}
 """
 
 from __future__ import annotations
@@ -16,57 +19,39 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def yaml_documents(text: str, source: str) -> list[YamlTable]:
-    """Return the tables of a text, one for each document; empty documents are left out.
+    """Return the tables of a text, one for each document that is not empty.
 
-    Keys without a value are left out too.
-
-    Raises
-    ------
-    InputError
-        With file and row, for a text that is not YAML, and for aliases and keys given twice.
+    Keys without a value are left out; aliases and keys given twice are refused by their row.
     """
     found = []
-    try:
-        for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
-            value = None if node is None else _Nodes(source).value(node)
-            if value is not None and not isinstance(value, dict):
-                raise InputError("not a table of keys", source=source, value=value)
-            found.append(value)
-    except yaml.YAMLError as error:
-        raise _refused(error, source, text) from None
-    except RecursionError:
-        raise InputError("nested too deeply", source=source) from None
-    return [table for table in found if table]
+    for value in _values(text, source):
+        if isinstance(value, str | list):
+            raise InputError("not a table of keys", source=source, value=value)
+        found += [value] if value else []
+    return found
 
 
 def parse_flow(text: str, source: str, field: str) -> YamlValue:
-    """Return the value of a text inside a statement; a key without a value is refused.
-
-    Raises
-    ------
-    InputError
-        Naming the field, for anything that is no such value.
-
-    Examples
-    --------
-    >>> parse_flow('{"+region=a": 2, +region=b: 1}', "zones.sql", "constraints")
-    {'+region=a': '2', '+region=b': '1'}
-    >>> parse_flow("[[+region=a], [+region=b]]", "zones.sql", "lease_preferences")
-    [['+region=a'], ['+region=b']]
-    """
-    try:
-        node = yaml.compose(text, Loader=yaml.BaseLoader)
-        value = None if node is None else _Nodes(source, field).value(node)
-    except yaml.YAMLError as error:
-        raise _refused(error, source, text, field) from None
-    except RecursionError:
-        raise InputError("nested too deeply", source=source, field=field) from None
+    """Return the value of a text inside a statement; a key without a value is refused."""
+    (value,) = _values(text, source, field)
     if value is None:
         raise InputError("no value", source=source, field=field, value=text)
     return value
 
 
-def _refused(error: yaml.YAMLError, source: str, text: str, field: str = "") -> InputError:
+def _values(text: str, source: str, field: str = "") -> list[YamlValue | None]:
+    """Return the value of each document of a text; of the only one in a field."""
+    load, one = yaml.BaseLoader, bool(field)
+    try:
+        nodes = [yaml.compose(text, load)] if one else yaml.compose_all(text, load)
+        return [None if node is None else _Nodes(source, field).value(node) for node in nodes]
+    except yaml.YAMLError as error:
+        raise _refused(error, source, text, field) from None
+    except RecursionError:
+        raise InputError("nested too deeply", source=source, field=field) from None
+
+
+def _refused(error: yaml.YAMLError, source: str, text: str, field: str) -> InputError:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or "characters that YAML does not take"
     if field:

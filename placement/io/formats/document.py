@@ -253,7 +253,7 @@ _Choice = TypeVar("_Choice", bound=Enum)
 _Record = TypeVar("_Record")
 
 
-def record_document(value: object) -> object:
+def record_document(value: object) -> Any:
     """Return the fields of a dataclass as JSON: texts, numbers, enumerations, arrays, dataclasses.
 
     Infinity becomes ``"inf"``, as :meth:`Document.number` reads it; :meth:`Document.record` reads
@@ -415,6 +415,13 @@ class Document:
             raise self.refuse(key, "not a list of names", "a list of strings")
         return tuple(value)
 
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """Return a list of whole numbers."""
+        value = self._given(key)
+        if not isinstance(value, list) or any(type(item) is not int for item in value):
+            raise self.refuse(key, "not a list of whole numbers", "a list of whole numbers")
+        return tuple(value)
+
     def table(self, key: str) -> Document:
         """Return a table inside this one; an empty one when the key is absent."""
         value = self.values.get(key)
@@ -463,7 +470,10 @@ def _typed(document: Document, key: str, hint: Any) -> object:
         table, (_, inner) = document.table(key), typing.get_args(hint)
         return {name: _typed(table, name, inner) for name in table.values}
     if origin in (tuple, Sequence):
-        return document.names(key)
+        inner, *_ = typing.get_args(hint)
+        if dataclasses.is_dataclass(inner):
+            return tuple(one.record(typing.cast("type[object]", inner)) for one in document.tables(key))
+        return document.wholes(key) if inner is int else document.names(key)
     if hint is float:
         return document.number(key, infinite=True)
     if hint in (int, bool):
