@@ -444,7 +444,7 @@ class Plan:
         }
 
     def __str__(self) -> str:
-        from placement.text import plan_text
+        from placement.text.plans import plan_text
 
         return plan_text(self)
 

@@ -34,7 +34,7 @@ from benchmarks.peers import CAPTIONS
 from placement.errors import InputError, refused
 from placement.io.formats.document import parse_json
 from placement.io.formats.files import read_input
-from placement.text import escape, table, wrap
+from placement.text.text_tables import escape, table, wrap
 
 FORMAT = "replica-placement benchmark results"
 VERSION = 1

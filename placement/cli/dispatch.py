@@ -32,8 +32,7 @@ from placement.errors import (
     require,
 )
 from placement.support.entry_points import Group
-from placement.text import escape
-from placement.text.text_tables import csv_tables
+from placement.text.text_tables import csv_tables, escape
 
 # The verbs of the command line, found through the entry-point group ``placement.verbs``
 

@@ -19,8 +19,16 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from placement.cli import exit_codes as exits
 from placement.cli.options import PLOT, Parser, question_of
 from placement.errors import require
-from placement.text import escape, plan_text, values_text, wrap
-from placement.text.text_tables import csv_text, keep_table, makes_csv, section, use_page_width
+from placement.text.plans import plan_text, values_text
+from placement.text.text_tables import (
+    csv_text,
+    escape,
+    keep_table,
+    makes_csv,
+    section,
+    use_page_width,
+    wrap,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -422,7 +430,7 @@ def _laid(note: str) -> str:
 
 def columns_text(table: pd.DataFrame, columns: Columns) -> str:
     """Return columns of a table for people, numbers to the right; empty text is shown as –."""
-    from placement.text import table as text_table
+    from placement.text.text_tables import table as text_table
 
     def value(row: Row, key: str | Callable[[Row], Any]) -> Any:
         found = row.get(key) if isinstance(key, str) else key(row)

@@ -497,19 +497,16 @@ class Deployment:
                 words.append(f"{site}: other zones, or other numbers in them")
         if self.roles[1] != other.roles[1]:
             words.append(f"leaders: {self.order} -> {other.order}")
+        votes = "majority"
         for what, was, now in (
-            ("commit", self.commit, other.commit),
-            ("read", self.read, other.read),
-            ("elect", self.elect, other.elect),
-            ("votes left after losses", self.least, other.least),
+            ("commit", self.commit or votes, other.commit or votes),
+            ("read", self.read or votes, other.read or votes),
+            ("elect", self.elect or votes, other.elect or votes),
+            ("votes left after losses", self.least or votes, other.least or votes),
+            ("voters without a place", self.free_voters, other.free_voters),
+            ("non-voters without a place", self.free_non_voters, other.free_non_voters),
         ):
-            if was != now:
-                words.append(f"{what}: {was or 'majority'} -> {now or 'majority'}")
-        if self.free_voters != other.free_voters:
-            words.append(f"voters without a place: {self.free_voters} -> {other.free_voters}")
-        if self.free_non_voters != other.free_non_voters:
-            change = f"{self.free_non_voters} -> {other.free_non_voters}"
-            words.append(f"non-voters without a place: {change}")
+            words += [f"{what}: {was} -> {now}"] * (was != now)
         if self.open != other.open:
             pools = (
                 ", ".join(f"{pool.replicas} ({pool.role}) at {pool.place}" for pool in one.open)
@@ -706,13 +703,11 @@ def _plan_of(path: str) -> Plan | None:
     from placement.io.plan_file import FORMAT as PLAN
     from placement.io.plan_file import load_plan
 
-    document = read_document(path, _EXPECTED)
-    if document.values.get("format") != PLAN:
+    if read_document(path, _EXPECTED).values.get("format") != PLAN:
         return None
-    plan = load_plan(path)
-    if plan.configuration is None:
-        raise InputError("a plan without a configuration", source=path, field="status",
-                         value=plan.status.value, expected=_EXPECTED)  # fmt: skip
+    plan, words = load_plan(path), "a plan without a configuration"
+    there, status = plan.configuration is not None, plan.status.value
+    require(there, "status", words, status, _EXPECTED, source=path)
     return plan
 
 

@@ -34,15 +34,7 @@ MOST_FAILURES = 12
 
 
 def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
-    """Return everything a planner asks first about a plan.
-
-    Parameters
-    ----------
-    plan
-        Any plan.
-    today
-        Bill of the present configuration, to compare with the bill of the plan.
-    """
+    """Return everything a planner asks first about a plan, its bill compared with that of today."""
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
@@ -88,10 +80,7 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     text += f"; by {plan.method}" + (f" in {plan.seconds:.3g} s" if plan.seconds else "")
     if plan.termination is not Termination.FINISHED:
         text += f", stopped: {plan.termination}"
-    head = [
-        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
-        ("Answer", text),
-    ]
+    head = [("Question", f"{describe(plan.problem)}; on {instance.name}"), ("Answer", text)]
     if plan.found:
         head.extend(_decision(plan))
     return head
@@ -335,15 +324,7 @@ _MOST_LEVELS = 6
 
 
 def instance_text(instance: Instance, *, most: int = 20) -> str:
-    """Return the contents of an instance as text.
-
-    Parameters
-    ----------
-    instance
-        The instance to describe.
-    most
-        Most clients to list, by demand; sites are all listed.
-    """
+    """Return the contents of an instance as text: all sites, and at most some clients by demand."""
     import numpy as np
 
     from placement.model.instance import instance_facts  # loads NumPy

@@ -1,4 +1,15 @@
-"""Text in columns: widths of characters, numbers as text, aligned tables, blocks of a page."""
+r"""Text in columns: widths of characters, numbers as text, aligned tables, blocks of a page.
+
+Widths are those of a terminal: East Asian wide characters take two columns, combining marks none.
+Control characters in names are shown escaped, so that no name can move the cursor.
+
+>>> print(escape("a\tb\x1b[31m"), spreadsheet_text("=cmd|'/c calc'!A1"))
+a\tb\x1b[31m '=cmd|'/c calc'!A1
+>>> display_width("東京"), display_width("São"), display_width("e\u0301")
+(4, 3, 1)
+>>> number_text(12345.678), number_text(float("nan")), number_text(float("inf"))
+('12,345.68', '–', '∞')
+"""
 
 from __future__ import annotations
 
@@ -22,13 +33,7 @@ _whole: ContextVar[bool] = ContextVar("whole_tables", default=False)
 
 
 def page_width() -> int:
-    """Return the columns of the page: 80, unless :func:`use_page_width` says otherwise.
-
-    Examples
-    --------
-    >>> page_width()
-    80
-    """
+    """Return the columns of the page: 80, unless :func:`use_page_width` says otherwise."""
     return _columns.get()
 
 
@@ -36,17 +41,8 @@ def page_width() -> int:
 def use_page_width(columns: int, *, whole: bool = False) -> Iterator[None]:
     """Lay text out in other columns, in this thread and until the block ends.
 
-    Parameters
-    ----------
-    columns
-        Columns of the terminal. A page has at least 40, since numbers are never cut, and at most
-        120, since longer lines are hard to read.
-
-    Examples
-    --------
-    >>> with use_page_width(100):
-    ...     page_width()
-    100
+    At least 40, since numbers are never cut, and at most 120, since longer lines are hard to read.
+    With `whole`, tables have no limit.
     """
     tokens = _columns.set(min(max(columns, _NARROWEST), _WIDEST)), _whole.set(whole)
     try:
@@ -117,13 +113,7 @@ _LARGE = 1e15
 
 
 def escape(text: str) -> str:
-    r"""Show control, format and other invisible characters as escapes.
-
-    Examples
-    --------
-    >>> print(escape("a\tb\x1b[31m"))
-    a\tb\x1b[31m
-    """
+    """Show control, format and other invisible characters as escapes."""
     return "".join(
         character.encode("unicode_escape").decode("ascii")
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -133,28 +123,16 @@ def escape(text: str) -> str:
 
 
 def spreadsheet_text(text: str) -> str:
-    r"""Return text for a cell of a table that people open with a spreadsheet program.
+    """Return text for a cell of a table that people open with a spreadsheet program.
 
-    Invisible characters are shown as escapes. An apostrophe stands in front of text that a
-    spreadsheet program would compute as a formula.
-
-    Examples
-    --------
-    >>> print(spreadsheet_text("=cmd|'/c calc'!A1"), spreadsheet_text("a‮b"))
-    '=cmd|'/c calc'!A1 a‮b
+    An apostrophe stands in front of text that such a program would compute as a formula.
     """
     shown = escape(text)
     return "'" + shown if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
 
 
 def display_width(text: str) -> int:
-    """Columns that `text` takes in a terminal.
-
-    Examples
-    --------
-    >>> display_width("東京"), display_width("São"), display_width("e\u0301")
-    (4, 3, 1)
-    """
+    """Return the columns that `text` takes in a terminal."""
     return sum(map(_character_width, text))
 
 
@@ -199,13 +177,7 @@ def wrap(text: str, width: int | None = None, indent: str = "") -> str:
 
 
 def number_text(value: float, digits: int = 2) -> str:
-    """Show a number with a fixed number of decimals and commas; NaN is a dash. In CSV it is whole.
-
-    Examples
-    --------
-    >>> number_text(12345.678), number_text(float("nan")), number_text(float("inf"))
-    ('12,345.68', '–', '∞')
-    """
+    """Show a number with some decimals and commas; NaN is a dash. In CSV it is whole."""
     if makes_csv():
         return "" if math.isnan(value) else repr(float(value))
     if math.isnan(value):
@@ -231,21 +203,11 @@ def table(
     width: int | None = None,
     indent: str = "",
 ) -> str:
-    """Return an aligned table; inside :func:`csv_tables` it is kept there as CSV.
+    """Return an aligned table of cells, escaped here; inside :func:`csv_tables` it is kept as CSV.
 
-    Parameters
-    ----------
-    header
-        Column names.
-    rows
-        Cells, escaped here.
-    right
-        Positions of the columns that are set flush right (numbers); these are never clipped.
-    width
-        Most columns; the widest text columns are clipped to fit, the first one last. None: those of
-        the page, or no limit where its tables are whole (:func:`use_page_width`).
-    indent
-        In front of every line.
+    The columns at the positions `right` are set flush right (numbers) and never clipped. The widest
+    text columns are clipped to fit the `width`, the first one last; None: that of the page, or no
+    limit where its tables are whole (:func:`use_page_width`).
     """
     if makes_csv():
         return laid_out(header, rows, "")

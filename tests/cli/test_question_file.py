@@ -26,7 +26,7 @@ from placement.errors import InputError
 from placement.io.plan_file import load_plan
 from placement.proof.certificate_check import check_certificate
 from placement.question import GROUPS, KEYS, json_schema, read_question, toml_text
-from placement.text import display_width, page_width, use_page_width
+from placement.text.text_tables import display_width, page_width, use_page_width
 from tests.cli.command import Run
 from tests.cli.test_hostile_options import base, files, good_calls
 

@@ -28,7 +28,8 @@ from placement.io.formats import files as module
 from placement.io.formats.files import check_file, write_file, write_folder, writing
 from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective_value
-from placement.text import clip, display_width, escape, instance_text, plan_text, table, wrap
+from placement.text.plans import instance_text, plan_text
+from placement.text.text_tables import clip, display_width, escape, table, wrap
 from tests.io.worlds import ANY_UNITS, awkward, same, small
 from tests.strategies import problems
 

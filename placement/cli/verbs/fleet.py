@@ -23,8 +23,8 @@ from placement.cli.problem_options import instance_from, problem_from
 from placement.errors import InputError, require
 from placement.support.entry_points import Group
 from placement.support.status import Termination, relative_gap
-from placement.text import number_text, values_text
-from placement.text.text_tables import facts, section, sentences
+from placement.text.plans import values_text
+from placement.text.text_tables import facts, number_text, section, sentences
 
 if TYPE_CHECKING:
     import pandas as pd

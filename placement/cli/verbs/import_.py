@@ -15,7 +15,8 @@ from placement.cli.options import FORCE, Subparsers, Switch, add_verb
 from placement.cli.output import print_json, print_notes, print_page
 from placement.errors import Gathered, for_each, refused, require
 from placement.support.entry_points import entry_points
-from placement.text import escape, instance_text
+from placement.text.plans import instance_text
+from placement.text.text_tables import escape
 
 if TYPE_CHECKING:
     from placement.analysis.data_quality import DataQuality, DoubtfulPair

@@ -17,8 +17,8 @@ from placement.cli.output import check_target, exit_code_of, show_result
 from placement.errors import LimitError, UnsupportedError, require
 from placement.support.entry_points import Group
 from placement.support.status import OPTIMALITY_TOLERANCE, Termination
-from placement.text import escape, number_text, table
 from placement.text.plans import quorum_plan_text
+from placement.text.text_tables import escape, number_text, table
 
 if TYPE_CHECKING:
     from placement.quorumstore import QuorumPlan, QuorumProblem

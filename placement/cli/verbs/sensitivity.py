@@ -10,7 +10,7 @@ from placement.cli import options as types
 from placement.cli.options import Subparsers, Switch, add_verb
 from placement.cli.output import show_result
 from placement.errors import InputError, require
-from placement.text import escape, number_text, table
+from placement.text.text_tables import escape, number_text, table
 
 if TYPE_CHECKING:
     from placement.analysis.data_quality import RttChange

@@ -14,8 +14,8 @@ from placement.cli.options import WORK_LIMIT, Subparsers, Switch, add_verb
 from placement.cli.output import exit_code_of, show_result
 from placement.cli.problem_options import instance_from
 from placement.errors import UnsupportedError
-from placement.text import escape, instance_text, table, wrap
-from placement.text.text_tables import facts
+from placement.text.plans import instance_text
+from placement.text.text_tables import escape, facts, table, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,9 +19,8 @@ from placement.errors import InputError, UnsupportedError, require
 from placement.io.formats.document import encode_json, encode_text
 from placement.io.formats.files import read_text, write_file
 from placement.question import KEYS
-from placement.text import escape, page_width, table, wrap
 from placement.text.plans import failures_table, values_text
-from placement.text.text_tables import facts, laid_out
+from placement.text.text_tables import escape, facts, laid_out, page_width, table, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -472,7 +472,9 @@ def _typed(document: Document, key: str, hint: Any) -> object:
     if origin in (tuple, Sequence):
         inner, *_ = typing.get_args(hint)
         if dataclasses.is_dataclass(inner):
-            return tuple(one.record(typing.cast("type[object]", inner)) for one in document.tables(key))
+            return tuple(
+                one.record(typing.cast("type[object]", inner)) for one in document.tables(key)
+            )
         return document.wholes(key) if inner is int else document.names(key)
     if hint is float:
         return document.number(key, infinite=True)

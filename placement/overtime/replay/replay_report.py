@@ -20,7 +20,7 @@ from placement.overtime.replay.deployments import Deployments, Trace
 from placement.overtime.replay.leader_table import LeaderTable, rules_by_votes
 from placement.overtime.replay.results import gains, summary
 from placement.problem import Problem, describe
-from placement.text import escape, page_width, table, wrap
+from placement.text.text_tables import escape, page_width, table, wrap
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from placement.cli.problem_options import (
     problem_from,
 )
 from placement.errors import UnsupportedError
-from placement.text import escape
+from placement.text.text_tables import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,9 +23,8 @@ from placement.plan import Plan
 from placement.report.charts.html_tables import section, value_table
 from placement.report.charts.markup import Child, Markup, clipped, join, tag
 from placement.support.checks import FloatArray
-from placement.text import display_width, escape
 from placement.text.plans import replicas_table
-from placement.text.text_tables import ValueColumn, ValueTable
+from placement.text.text_tables import ValueColumn, ValueTable, display_width, escape
 
 CENTRE = 11.0
 """Longitude of the central meridian, degrees."""
