@@ -15,7 +15,7 @@ from placement.databases.deployment import Deployment, OpenReplicas, OpenRole
 from placement.databases.findings import Findings
 from placement.databases.localities import Localities
 from placement.errors import InputError, refused
-from placement.languages.yaml_texts import YamlValue
+from placement.languages import YamlValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import numpy as np
 from placement.errors import Gathered, InputError, raise_all, refused, require
 from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.feeds.registry import Content
+from placement.io.formats.column_reader import INTERVAL, Labelled, check_known
 from placement.io.formats.tables import Table
 from placement.io.instance_folder import read_sites
-from placement.io.labelled_arrays import INTERVAL, Labelled, check_known
 from placement.io.rtt_table import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation

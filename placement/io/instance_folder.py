@@ -37,7 +37,13 @@ from placement.errors import (
 )
 from placement.io.demand_tables import order_intervals
 from placement.io.feeds.headers import coordinate_columns, read_header
-from placement.io.formats.column_reader import ColumnTable, text_numbers
+from placement.io.formats.column_reader import (
+    ColumnTable,
+    Labelled,
+    read_matrix,
+    text_numbers,
+    to_rows,
+)
 from placement.io.formats.document import Document, encode_json, read_document
 from placement.io.formats.files import write_folder
 from placement.io.formats.tables import (
@@ -51,7 +57,6 @@ from placement.io.formats.tables import (
     parquet_bytes,
     read_table,
 )
-from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
 from placement.io.problem_document import GONE, read_protocol
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation

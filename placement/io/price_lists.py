@@ -25,11 +25,10 @@ import numpy as np
 from placement.errors import InputError, PlacementWarning, refused
 from placement.io.feeds.headers import read_header, the_column
 from placement.io.feeds.registry import Content
-from placement.io.formats.column_reader import ColumnTable
+from placement.io.formats.column_reader import ColumnTable, matrix_of
 from placement.io.formats.document import Document, read_document
 from placement.io.formats.tables import Table, name_cell
 from placement.io.instance_folder import PRICE
-from placement.io.labelled_arrays import matrix_of
 from placement.model.instance import Instance
 from placement.model.prices import HOURS_PER_MONTH, PER_SITE, Prices, gb_of_operations
 from placement.support.checks import LARGEST, FloatArray

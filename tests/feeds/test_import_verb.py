@@ -22,7 +22,7 @@ from placement.cli import main
 from placement.cli.options import Parser
 from placement.cli.verbs import import_
 from placement.io import load_instance
-from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
+from placement.io.demand_tables import DemandRequest, is_standard, read_demand_feed
 from placement.io.feeds.registry import RttReading
 from placement.io.merge_clients import merge_clients
 from placement.model.configuration import Configuration

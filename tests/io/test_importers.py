@@ -18,7 +18,7 @@ from placement.cli.output import frame_csv
 from placement.io import assemble, load_instance, read_counts, read_rtt
 from placement.io.demand_tables import order_intervals, read_demand
 from placement.io.formats import column_reader
-from placement.io.labelled_arrays import read_matrix
+from placement.io.formats.column_reader import read_matrix
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
 from tests.cli.command import Run

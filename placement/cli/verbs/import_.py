@@ -305,8 +305,7 @@ def _asked_unit(reading: RttReading) -> float:
 def _demand(args: argparse.Namespace, names: Mapping[str, str]) -> DemandTable:
     """Read demand, and print a line about the file."""
     from placement.io.assemble_instance import check_one_database
-    from placement.io.demand_tables import read_demand
-    from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
+    from placement.io.demand_tables import DemandRequest, is_standard, read_demand, read_demand_feed
     from placement.io.feeds.headers import DEMAND_ROLES
 
     columns = _columns(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")

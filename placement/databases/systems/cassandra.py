@@ -18,7 +18,7 @@ from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import later, remark, remarked, with_later
 from placement.errors import InputError, refused
-from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
+from placement.languages import TokenStream, comment, sql_name, sql_string
 from placement.methods.options import Setting
 from placement.model.constraints import majority
 

@@ -20,8 +20,7 @@ from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.errors import InputError, refused
 from placement.io.formats.tables import parse_csv
-from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
-from placement.languages.yaml_texts import YamlValue, parse_flow
+from placement.languages import TokenStream, YamlValue, comment, parse_flow, sql_name, sql_string
 from placement.methods.options import Setting
 
 _HEADER = re.compile(r"^\s*target\s*\|\s*raw_config_sql\s*$", re.MULTILINE)

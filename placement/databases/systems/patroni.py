@@ -26,8 +26,7 @@ from placement.databases.systems.postgresql import COMMIT_WAITS, SERVERS, leader
 from placement.databases.texts import check_keys, one_document, remark, remarked
 from placement.errors import InputError, refused
 from placement.io.formats.document import Document, parse_json
-from placement.languages.sql_text import comment
-from placement.languages.yaml_texts import yaml_documents
+from placement.languages import comment, yaml_documents
 from placement.methods.options import Setting
 
 _INPUT = "`patronictl show-config`, and `patronictl list -f json` or the patroni.yml of each server"

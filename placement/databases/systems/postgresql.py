@@ -26,7 +26,7 @@ from placement.databases.system import DatabaseSystem, Reading, Request, Script,
 from placement.databases.texts import check_keys, later, remark, remarked, with_later
 from placement.errors import InputError, refused
 from placement.io.formats.document import Document
-from placement.languages.sql_text import comment, sql_name, sql_string
+from placement.languages import comment, sql_name, sql_string
 from placement.methods.options import Setting
 
 COMMIT_WAITS = ("on", "true", "yes", "1", "remote_write", "remote_apply")

@@ -19,7 +19,7 @@ from placement.databases.system import DatabaseSystem, Reading, Request, Script,
 from placement.databases.texts import json_text, one_document
 from placement.errors import InputError, refused
 from placement.io.formats.document import Document, parse_json
-from placement.languages.sql_text import TokenStream, mysql_name, mysql_string
+from placement.languages import TokenStream, mysql_name, mysql_string
 from placement.methods.options import Setting
 
 _INPUT = (

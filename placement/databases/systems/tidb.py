@@ -16,8 +16,14 @@ from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_o
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.errors import refused
-from placement.languages.sql_text import TokenStream, comment, mysql_name, mysql_string
-from placement.languages.yaml_texts import YamlValue, parse_flow
+from placement.languages import (
+    TokenStream,
+    YamlValue,
+    comment,
+    mysql_name,
+    mysql_string,
+    parse_flow,
+)
 from placement.methods.options import Setting
 from placement.model.constraints import majority
 

@@ -18,7 +18,7 @@ from placement.databases.system import DatabaseSystem, Reading, Request, Script,
 from placement.databases.texts import one_document
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
-from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
+from placement.languages import TokenStream, comment, sql_name, sql_string
 
 _PLACE = ("cloud", "region", "zone")
 _Place = tuple[str, str, str]

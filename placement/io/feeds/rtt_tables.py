@@ -31,9 +31,8 @@ from placement.io.feeds.headers import (
 from placement.io.feeds.pair_samples import merge, table_of
 from placement.io.feeds.quantity_text import clean_rtts, is_missing
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading, read_feed
-from placement.io.formats.column_reader import ColumnTable, text_numbers
+from placement.io.formats.column_reader import ColumnTable, matrix_of, text_numbers
 from placement.io.formats.tables import RTT, Table, check_unique, free_column
-from placement.io.labelled_arrays import matrix_of
 from placement.io.rtt_table import Pair, PairTable, RttTable
 from placement.support.checks import FloatArray, IntArray
 from placement.tail.histograms import means_of_percentiles

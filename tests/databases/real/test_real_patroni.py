@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from placement.languages.yaml_texts import yaml_documents
+from placement.languages import yaml_documents
 from tests.databases.real.texts import plans
 from tests.databases.real.tools import python_with
 

@@ -1,1 +1,0 @@
-"""Languages of configurations as text: SQL and YAML, quoted and taken apart."""
