@@ -18,7 +18,6 @@ from placement.cli.output import frame_csv
 from placement.io import assemble, load_instance, read_counts, read_rtt
 from placement.io.demand_tables import order_intervals, read_demand
 from placement.io.formats import column_reader
-from placement.io.formats.column_reader import read_matrix
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
 from tests.cli.command import Run
@@ -539,13 +538,13 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_trouble_is_named(tmp_path: Path, way: str, text: str, message: str) -> None:
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+        column_reader.read_matrix(tmp_path / "t.csv", "site", EXPECTED)
 
 
 def test_names_are_kept_as_they_are(tmp_path: Path, way: str) -> None:
     text = 'site,a\n01,1\n1,2\n" x ",3\nNA,4\n"a,b",5\nnan,6\nTrue,7\n1.0,8\n'
     (tmp_path / "t.csv").write_text(text)
-    found = read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+    found = column_reader.read_matrix(tmp_path / "t.csv", "site", EXPECTED)
     assert found.rows == ("01", "1", " x ", "NA", "a,b", "nan", "True", "1.0")
     assert found.values[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
