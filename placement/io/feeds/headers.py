@@ -22,13 +22,16 @@ UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
 
 with (Path(__file__).parent / "vocabulary.csv").open(encoding="utf-8", newline="") as _file:
     _ROWS = [(row["kind"], row["meaning"], row["words"].split()) for row in csv.DictReader(_file)]
+_LISTS = ("demand", "label", "row")
 _KNOWN = {
-    word: (kind, meaning) for kind, meaning, words in _ROWS if kind != "demand" for word in words
+    word: (kind, meaning) for kind, meaning, words in _ROWS if kind not in _LISTS for word in words
 }
 """Word -> kind and meaning; a word of several kinds has that of the last one."""
 
-DEMAND_ROLES = {role: tuple(words) for kind, role, words in _ROWS if kind == "demand"}
-"""Role -> names of columns of a table of demand."""
+DEMAND_ROLES, LABELS, ROW_WORDS = (
+    {role: tuple(words) for kind, role, words in _ROWS if kind == one} for one in _LISTS
+)
+"""Columns of demand by role; labels of series by end; words about rows of RTTs by their meaning."""
 
 _INDEX = {"a": "src", "b": "dst", "1": "src", "2": "dst", "x": "src", "y": "dst", "i": "src"}
 _INDEX |= {"j": "dst"}

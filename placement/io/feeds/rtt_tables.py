@@ -20,6 +20,7 @@ import numpy as np
 from placement.errors import InputError, refused
 from placement.io.demand_tables import order_intervals
 from placement.io.feeds.headers import (
+    ROW_WORDS,
     Header,
     check_given,
     coordinate_columns,
@@ -41,23 +42,9 @@ _OPTION = "--columns"
 _SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(\.\d+)?%?")
 _ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
-_BOTH_ENDS = {"pair", "pairs", "link", "path", "route", "edge", "connection", "hop"}
 _WHOLE = re.compile(r"1(\.0*)?")
-_SENT = {"sent", "xmt", "snt", "transmitted"}
-_LOST = {"lost", "losses", "drop", "drops", "dropped"}
-_FAILS = {"error", "errors", "failure", "err"}
-_STATES = {"status", "reachable", "up", "alive", "ok", "success", "outcome"}
-_SILENT = {
-    "timeout", "timed out", "timedout", "unreachable", "down", "false", "failed", "fail", "f",
-    "failure", "error", "no", "n", "dead", "lost", "unknown", "no answer", "none", "filtered",
-}  # fmt: skip
-_ALIVE = {
-    "", "ok", "okay", "up", "true", "t", "yes", "y", "success", "succeeded", "alive", "reachable",
-    "online", "healthy", "active",
-}  # fmt: skip
-_SAID = (_SILENT | _ALIVE) - {""}
-_NO_ERROR = {"", "none", "null", "ok", "no", "false", "-", "nil", "n/a"}
-_WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
+_COUNTED = {*ROW_WORDS["sent"], *ROW_WORDS["lost"]}
+_SAID = {*ROW_WORDS["silent"], *ROW_WORDS["alive"]}
 _UNIT_AFTER = re.compile(r"(.*\w)(?:\s*[\[(]\s*(\w+)\s*[\])]|[_ ](ms|us|ns|sec))")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
 
@@ -247,7 +234,7 @@ def _roles(table: Table, request: FeedRequest) -> _Roles:
         **ends,
         rtt=given.get("rtt", ""),
         interval=given.get("interval", ""),
-        weight=next((name for name in heads if name.strip().lower() in _WEIGHTS), ""),
+        weight=next((name for name in heads if name.strip().lower() in ROW_WORDS["weight"]), ""),
         times=tuple(times),
         percents=dict(sorted(percents.items())),
         unit=unit,
@@ -381,7 +368,7 @@ def _names_of_ends(table: Table) -> list[str]:
     """Return the columns that may name the other end of a table of one source."""
     heads = [read_header(name) for name in table.columns]
     found = [head.text for head in heads if not (head.quantity or head.when)][:1]
-    both = found and _BOTH_ENDS & set(re.findall(r"[a-z]+", found[0].lower()))
+    both = found and {*ROW_WORDS["both ends"]} & set(re.findall(r"[a-z]+", found[0].lower()))
     if both or not found:
         words = "one column for both ends" if both else "no column for the dst"
         expected = f"a column of sources and one of destinations, or {_OPTION} dst=COLUMN"
@@ -397,32 +384,36 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     silent: dict[int, str] = {}
     for place, name in enumerate(table.columns):
         quantity, words = read_header(name).quantity, set(re.findall("[a-z]+", name.lower()))
-        fails, states = bool(words & _FAILS), bool(words & _STATES)
+        fails, states = (bool(words & {*ROW_WORDS[what]}) for what in ("failure", "state"))
         if "state" in words:  # of a country, unless a cell says otherwise
-            states = any(str(row[place]).strip().lower() in _SAID for row in table.rows)
-        nothing = None if words & (_SENT | _LOST) else {"loss": _ALL, "count": _NONE}.get(quantity)
+            states = any(_word(row[place]) in _SAID for row in table.rows)
+        nothing = None if words & _COUNTED else {"loss": _ALL, "count": _NONE}.get(quantity)
         if nothing is _ALL and _is_share(table, place, words):
             nothing = _WHOLE
         if name in used or not (fails or states or nothing):
             continue
         for number, row in enumerate(table.rows):
-            cell = str(row[place]).strip().lower()
+            cell, word = str(row[place]).strip().lower(), _word(row[place])
             numeric = _NUMBER.fullmatch(cell) is not None
             if nothing is not None:
                 bad = nothing.fullmatch(cell) is not None
             elif fails:
-                bad = not numeric and cell not in _NO_ERROR
+                bad = not numeric and word not in ("", *ROW_WORDS["no failure"])
             else:
-                bad = _NONE.fullmatch(cell) is not None if numeric else cell in _SILENT
-                if not (bad or numeric or cell in _ALIVE):
+                bad = _NONE.fullmatch(cell) is not None if numeric else word in ROW_WORDS["silent"]
+                if not (bad or numeric or word in ("", *ROW_WORDS["alive"])):
                     told = "a state that is neither an answer nor a failure"
                     expected = "ok, up, true or success; or leave the row or the column out"
                     raise refused(table.at(number), name, told, cell, expected)
             if bad:
                 silent.setdefault(number, f"{name} {cell}")
     sent, lost = (
-        [place for place, name in enumerate(table.columns) if words & set(name.lower().split("_"))]
-        for words in (_SENT, _LOST)
+        [
+            i
+            for i, name in enumerate(table.columns)
+            if {*name.lower().split("_")} & {*ROW_WORDS[what]}
+        ]
+        for what in ("sent", "lost")
     )
     for number, row in enumerate(table.rows if sent and lost else ()):
         counts = [str(row[place[0]]).strip() for place in (sent, lost)]
@@ -441,6 +432,10 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
         numbers=tuple(table.numbers[number] for number in left),
     )
     return kept, (note,)
+
+
+def _word(cell: object) -> str:
+    return "".join(str(cell).lower().split())
 
 
 def _is_share(table: Table, place: int, words: set[str]) -> bool:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from placement.errors import refused
 from placement.io.feeds.blocks import labels_of
+from placement.io.feeds.headers import LABELS
 from placement.io.feeds.pair_samples import PairSamples, ends_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 
 _SAMPLE = re.compile(
     r"(probe_\w+)(?:\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\})?\s+(\S+)(?:\s+\S+)?\s*"
 )
-_SOURCES = ("source", "src", "from", "vantage", "region", "site", "datacenter", "dc")
-_TARGETS = ("target", "dst", "destination", "to", "peer", "instance")
 _ROUND_TRIP = (
     ("probe_icmp_duration_seconds", "rtt", "icmp: the RTT plus 2 to 5 ms"),
     ("probe_http_duration_seconds", "connect", "http: the phase connect"),
@@ -58,8 +57,8 @@ def _read_blackbox(content: Content, request: FeedRequest) -> RttReading:
 def series_ends(one: MetricSeries, content: Content, request: FeedRequest) -> tuple[str, str]:
     """Return both ends of a series: labels, or what the user or the name of the file says."""
     labels = one.labels
-    start = request.measured_from or next((labels[k] for k in _SOURCES if k in labels), "")
-    end = next((labels[key] for key in _TARGETS if key in labels), "")
+    start = request.measured_from or next((labels[k] for k in LABELS["src"] if k in labels), "")
+    end = next((labels[key] for key in LABELS["dst"] if key in labels), "")
     return (start, end) if start and end else ends_of(content, request)
 
 
