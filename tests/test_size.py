@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69800,
+    "placement": 69676,
     "formulations": 32470,
     "heuristics": 5492,
     "benchmarks": 11997,
@@ -55,7 +55,7 @@ ROOMS = {
     "placement/explore": 2519,
     "placement/feasibility": 568,
     "placement/fleet": 1164,
-    "placement/io": 8693,
+    "placement/io": 8690,
     "placement/measures": 2412,
     "placement/methods": 627,
     "placement/model": 4079,
