@@ -143,12 +143,26 @@ def minimal_conflict(
 ) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
     """Return constraints that together have no plan, none of which can be left out.
 
-    They are a minimal set, empty when what can't be given up is infeasible by itself, with whether
-    the complete search confirmed it (it may give up), and a configuration that obeys all
-    constraints, if there is one after all. `seconds` is the time for each search of CP-SAT; the
-    complete search drops what a short one leaves. At most two feasibility searches per constraint.
-    Which minimal set is found, of several, depends on their order: the first in
-    :func:`constraints_of` is given up first.
+    Parameters
+    ----------
+    problem
+        The question.
+    seconds
+        Time for each search of CP-SAT; the complete search drops what a short one leaves.
+
+    Returns
+    -------
+    constraints
+        A minimal set; empty when what can't be given up is infeasible by itself.
+    confirmed
+        Whether the complete search confirmed it; False when that search gave up.
+    plan
+        A configuration that obeys all constraints, if there is one after all.
+
+    Notes
+    -----
+    At most two feasibility searches per constraint. Which minimal set is found, of several, depends
+    on their order: the first in :func:`constraints_of` is given up first.
     """
     with suppress(LimitError):
         if (plan := find_feasible(problem)) is not None:

@@ -98,13 +98,7 @@ class _ExhaustiveSearch:
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Evaluate every replica set with every leader.
-
-    Raises
-    ------
-    LimitError
-        When there are more replica sets than the setting ``limit``.
-    """
+    """Score every replica set under every leader."""
     if problem.moves is not None:
         return solve_waits(problem, options)
     rules, search, evaluator = problem.rules, _ExhaustiveSearch(problem), SetEvaluator.of(problem)

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,57 +33,29 @@ _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it, and of a bound that is left out."""
 
 
+@dataclass
 class Rounding:
     """Search for whole numbers of columns for every database.
 
     A search that was stopped gets what the last master gives within a second and a millisecond
     for each database.
-
-    Parameters
-    ----------
-    relaxation
-        The master, with its columns.
-    tables
-        All configurations of databases that have few.
-    master
-        Its last weights and prices.
-    bound
-        A plan within `settings.gap` of it is good enough.
-    settings
-        Gap and seed.
-    unit
-        Scale of the objective.
-    deadline
-        Time of ``time.perf_counter`` at which the plan is no longer improved.
-    termination
-        Why the search for columns ended.
-
-    Attributes
-    ----------
-    whole_bound
-        That of the integer program over all configurations of a small fleet; −∞: there was none.
     """
 
-    def __init__(
-        self,
-        relaxation: Master,
-        tables: FleetTables,
-        master: MasterResult,
-        bound: float,
-        settings: FleetSearch,
-        unit: float,
-        deadline: float,
-        termination: Termination,
-    ) -> None:
-        self.relaxation, self.pool, self.tables = relaxation, relaxation.pool, tables
-        self.bound, self.settings, self.unit = bound, settings, unit
-        self.rng = np.random.default_rng(settings.seed)
-        self.deadline = deadline
-        self.termination = termination
-        self.whole_bound = -math.inf
+    relaxation: Master  #: the master, with its columns
+    tables: FleetTables  #: all configurations of databases that have few
+    master: MasterResult  #: its last weights and prices
+    bound: float  #: a plan within `settings.gap` of it is good enough
+    settings: FleetSearch  #: gap and seed
+    unit: float  #: scale of the objective
+    deadline: float  #: time of ``time.perf_counter`` at which the plan is no longer improved
+    termination: Termination  #: why the search for columns ended
+    #: that of the integer program over all configurations of a small fleet; −∞: there was none
+    whole_bound: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self.pool, self.copies = self.relaxation.pool, self.relaxation.copies
         self.members = self.pool.rows.fleet.members
-        self.copies = relaxation.copies
-        self.master = master
+        self.rng = np.random.default_rng(self.settings.seed)
         self.counts: FloatArray = np.zeros(len(self.pool))
         self.misfits: set[int] = set()
 
@@ -142,20 +115,17 @@ class Rounding:
             if tried is not None:
                 number, counts = tried
                 fixed[number] = True
-                master = self.priced_again(fixed, counts)
-                if master.value >= best:
+            else:
+                whole = np.floor(master.weights + 1e-6)
+                whole[~np.isin(self.pool.owners(np.arange(len(whole))), chosen)] = 0.0
+                whole[: len(counts)] += counts
+                if self.overload(whole).any():
+                    whole = self.padded(counts)
+                order = chosen[np.argsort(-sizes[chosen], kind="stable")].tolist()
+                placed = self.place_in_order(whole, master, order)
+                if placed is None:
                     return None
-                continue
-            whole = np.floor(master.weights + 1e-6)
-            whole[~np.isin(self.pool.owners(np.arange(len(whole))), chosen)] = 0.0
-            whole[: len(counts)] += counts
-            if self.overload(whole).any():
-                whole = np.append(counts, np.zeros(len(whole) - len(counts)))
-            order = chosen[np.argsort(-sizes[chosen], kind="stable")].tolist()
-            placed = self.place_in_order(whole, master, order)
-            if placed is None:
-                return None
-            counts, fixed[chosen] = placed, True
+                counts, fixed[chosen] = placed, True
             master = self.priced_again(fixed, counts)
             if master.value >= best:
                 return None
@@ -173,8 +143,7 @@ class Rounding:
         number = int(owner[np.flatnonzero(parts)[master.weights[parts].argmax()]])
         mine = np.arange(len(self.copies)) == number
         for column in np.flatnonzero(parts & (owner == number)).tolist():
-            total = np.zeros(len(self.pool))
-            total[: len(counts)] = counts
+            total = self.padded(counts)
             total[column] = 1.0
             if not self.overload(total).any():
                 tried[self.relaxation.solve(self.deadline, fixed | mine, total).value] = total
@@ -197,6 +166,10 @@ class Rounding:
         np.maximum.at(size, self.pool.owner, self.pool.largest_parts())
         return size
 
+    def padded(self, counts: FloatArray) -> FloatArray:
+        """Return numbers of all columns of the pool: 0 of those that are new."""
+        return np.append(counts, np.zeros(len(self.pool) - len(counts)))
+
     def missing(self, counts: FloatArray) -> IntArray:
         """Return the copies of each database that have no configuration yet, shape (members,)."""
         placed = np.bincount(self.pool.owner[: len(counts)], counts, len(self.members))
@@ -204,8 +177,7 @@ class Rounding:
 
     def is_plan(self, counts: FloatArray) -> bool:
         """Return whether whole columns place all copies within the limits."""
-        placed = np.bincount(self.pool.owner[: len(counts)], counts, len(self.members))
-        return bool((placed == self.copies).all()) and not self.overload(counts).any()
+        return not self.missing(counts).any() and not self.overload(counts).any()
 
     def place_in_order(
         self, counts: FloatArray, master: MasterResult, order: Sequence[int]
@@ -250,8 +222,7 @@ class Rounding:
                 room -= copies * use
                 left -= copies
                 chosen.append((self.pool.index(number, found), copies))
-        total = np.zeros(len(self.pool))
-        total[: len(counts)] = counts
+        total = self.padded(counts)
         for column, copies in chosen:
             total[column] += copies
         return total

@@ -107,24 +107,10 @@ def best_sequences(
 ) -> Sequence:
     """Return paths of least total cost for many databases whose moves all cost the same.
 
-    Parameters
-    ----------
-    scores
-        Shape (..., T, n).
-    price
-        Of any move, shape (...) or one number; infinite: never move.
-    start
-        Candidates before the first interval, shape (...); None: the first ones are free.
-
-    Raises
-    ------
-    InputError
-        As :func:`best_sequence`.
-
-    Notes
-    -----
-    O(T·n) per database. The same values as :func:`best_sequence` with a table of equal prices, and
-    the same rule for ties.
+    Scores have the shape (..., T, n); the price of any move, and the candidate before the first
+    interval (None: free), the shape (...). An infinite price: never move. O(T·n) per database. The
+    same values as :func:`best_sequence` with a table of equal prices, and the same rule for ties
+    and errors.
     """
     true = checked_scores(scores)
     heads = true.shape[:-2]
@@ -150,23 +136,10 @@ def best_sequences(
 def work_function(
     scores: npt.ArrayLike, price: npt.ArrayLike, *, start: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Return f(t, j): the least cost of the intervals up to t that ends at candidate j.
+    """Return f(t, j), the least cost of the intervals up to t that ends at j, shape (..., T, n).
 
-    Parameters
-    ----------
-    scores, price, start
-        As :func:`best_sequences`.
-
-    Returns
-    -------
-    ndarray
-        Shape (..., T, n).
-
-    Notes
-    -----
-    O(T·n) per database. An online rule can follow it, to the candidate of least f(t, j) + price
-    (metrical task systems: Borodin, Linial, Saks, JACM 39(4), 1992). Their guarantees are for rules
-    that see an interval before they choose how to serve it; here a rule chooses first.
+    O(T·n) per database. An online rule can follow it (metrical task systems: Borodin, Linial, Saks,
+    JACM 39(4), 1992), to the least f(t, j) + price; their guarantees see an interval before it.
     """
     true = checked_scores(scores)
     origin = None if start is None else np.asarray(start, dtype=np.intp)
