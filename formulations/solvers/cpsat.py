@@ -1,7 +1,7 @@
 """Running CP-SAT so that limits hold, Ctrl-C works and nothing found is lost.
 
-The solver runs in a separate thread; the caller's thread waits, reports progress, and stops the
-solver when the wall clock says so, whether or not the solver keeps its own time limit.
+The solver runs apart (:mod:`formulations.solvers.guarded_run`), and is stopped when the wall clock
+says so, whether or not it keeps its own time limit.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formulations.solvers.statuses import Verdict, cpsat_verdict
-from placement.errors import SolverError
+from formulations.solvers.guarded_run import run_apart
+from formulations.solvers.statuses import StopReason, Verdict, cpsat_verdict
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -40,7 +40,6 @@ class CpSatResult:
     conflicts: int = 0
     branches: int = 0
     interrupted: bool = False  #: whether Ctrl-C stopped it
-    error: str = field(default="")
 
 
 def new_solver(
@@ -90,7 +89,6 @@ def run_solver(
 
     answer = CpSatResult()
     lock = threading.Lock()
-    finished = threading.Event()
 
     class Recorder(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped here
         """Keeps the best solution, so that it survives whatever happens to the solver."""
@@ -109,20 +107,27 @@ def run_solver(
     solver.best_bound_callback = note_bound
 
     def work() -> None:
-        try:
-            status = solver.solve(model, Recorder())
-            with lock:
-                _conclude(answer, solver, status)
-        except Exception as error:  # handed to the caller's thread
-            own = isinstance(error, SolverError)
-            answer.error = str(error) if own else f"{type(error).__name__}: {error}"
-        finally:
-            finished.set()
+        status = solver.solve(model, Recorder())
+        with lock:
+            _conclude(answer, solver, status)
 
-    threading.Thread(target=work, name="cp-sat", daemon=True).start()
-    _wait(answer, solver, finished, lock, seconds, listen)
-    if answer.error:
-        raise SolverError(f"CP-SAT failed: {answer.error}")
+    started = time.perf_counter()
+    told: tuple[list[int] | None, int | None] = (None, None)
+
+    def look() -> StopReason | None:
+        nonlocal told
+        with lock:
+            now = (answer.values, answer.bound)
+        if listen is not None and now != told:
+            listen(*now)
+            told = now
+        late = seconds is not None and time.perf_counter() - started > seconds + _GRACE
+        return StopReason.TIME if late else None
+
+    stop = run_apart(
+        "CP-SAT", work, solver.stop_search, look, threading.Event(), tick=_TICK, grace=_GRACE
+    )
+    answer.interrupted = stop is StopReason.INTERRUPTED
     with lock:  # a solver that was left alone must not change what is handed out
         return CpSatResult(**vars(answer))
 
@@ -140,42 +145,6 @@ def solve_in_place(solver: cp_model.CpSolver, model: cp_model.CpModel) -> cp_mod
         handler = signal.getsignal(signal.SIGINT)
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
-
-
-def _wait(
-    answer: CpSatResult,
-    solver: cp_model.CpSolver,
-    finished: threading.Event,
-    lock: threading.Lock,
-    seconds: float | None,
-    listen: Listener | None,
-) -> None:
-    started = time.perf_counter()
-    told_at: float | None = None
-    told: tuple[list[int] | None, int | None] = (None, None)
-    while True:
-        try:
-            if finished.wait(_TICK):
-                return
-            with lock:
-                now = (answer.values, answer.bound)
-            if listen is not None and now != told:
-                listen(*now)
-                told = now
-        except KeyboardInterrupt:
-            answer.interrupted = True
-            solver.stop_search()
-            told_at = told_at or time.perf_counter()
-        except BaseException:
-            solver.stop_search()
-            raise
-        clock = time.perf_counter()
-        if told_at is None and seconds is not None and clock - started > seconds + _GRACE:
-            told_at = clock
-        if told_at is not None:
-            solver.stop_search()  # again and again: it has no effect before the search has begun
-            if clock - told_at > _GRACE:
-                return
 
 
 def _conclude(answer: CpSatResult, solver: cp_model.CpSolver, status: object) -> None:

@@ -1,21 +1,17 @@
 """Guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
 
-HiGHS runs in a separate thread while the caller's thread keeps the clock, listens for Ctrl-C and
-passes on progress. Traps this module knows about:
+HiGHS runs apart (:mod:`formulations.solvers.guarded_run`). Traps this module knows about:
 
 * The defaults stop at a relative gap of 1e-4 and prune with it, after which the reported bound says
   nothing. Both gaps are always 0 here; a gap limit is kept by interrupting the run.
 * The pool of worker threads belongs to the calling thread and keeps its first size: a second run
   with another number of threads fails, and its objective reads 0. A new thread per run gets a new
   pool.
-* The time limit is checked only now and then. After a grace period the run is abandoned, and
-  what its callbacks have delivered so far is the result.
 * A status that is not one of the expected is an error, never a result.
 """
 
 from __future__ import annotations
 
-import atexit
 import math
 import threading
 import time
@@ -25,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.solvers.guarded_run import run_apart
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
 from placement.errors import SolverError
@@ -83,30 +80,7 @@ class _Shared:
     objective: float = math.inf
     bound: float = -math.inf
     nodes: int = 0
-    failure: BaseException | None = None
     finished: threading.Event = field(default_factory=threading.Event)
-
-
-_LEFT_BEHIND: list[tuple[threading.Thread, _Shared]] = []
-"""Runs that did not stop when told to."""
-
-_EXIT_GRACE = 5.0
-"""Seconds that the end of the process waits for them."""
-
-
-def _await_left_behind() -> None:
-    """Tell runs to stop, and wait.
-
-    A thread that comes back from HiGHS while the interpreter ends is unwound through C++ frames
-    that do not allow it, and the process aborts: "terminate called without an active exception".
-    """
-    end = time.monotonic() + _EXIT_GRACE
-    for thread, shared in _LEFT_BEHIND:
-        shared.halt = True
-        thread.join(max(0.0, end - time.monotonic()))
-
-
-atexit.register(_await_left_behind)
 
 
 def run_highs(
@@ -159,26 +133,27 @@ def run_highs(
 
 
 def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
-    """Run HiGHS in a separate thread; return the reason of an early stop, if any."""
+    """Run HiGHS apart; return the reason of an early stop, if any."""
+    reported = time.perf_counter()
 
-    def work() -> None:
-        try:
-            solver.run()
-        except BaseException as error:
-            shared.failure = error
-        finally:
-            shared.finished.set()
+    def look() -> StopReason | None:
+        nonlocal reported
+        now = time.perf_counter()
+        if guard.report is not None and now - reported >= _REPORT:
+            reported = now
+            guard.report(shared.objective, shared.bound)
+        if now > guard.deadline:
+            return StopReason.TIME
+        if 0 < guard.gap_limit >= relative_gap(shared.objective, shared.bound):
+            return StopReason.GAP
+        return StopReason.ENOUGH if shared.bound >= guard.enough else None
 
-    thread = threading.Thread(target=work, name="highs", daemon=True)
-    thread.start()
-    stop = _watch(shared, guard)
-    if shared.finished.is_set():
-        thread.join()  # its own threads end with it
-    else:
-        _LEFT_BEHIND.append((thread, shared))
-    if shared.failure is not None:
-        raise SolverError(f"HiGHS failed: {shared.failure}") from shared.failure
-    return stop
+    def halt() -> None:
+        shared.halt = True
+
+    return run_apart(
+        "HiGHS", solver.run, halt, look, shared.finished, tick=_POLL, grace=guard.grace
+    )
 
 
 def silent_highs() -> Any:
@@ -351,36 +326,6 @@ def _listen(solver: Any, shared: _Shared) -> None:
     solver.cbIpmInterrupt.subscribe(halted)
 
 
-def _watch(shared: _Shared, guard: Guard) -> StopReason | None:
-    """Wait for the run, from the caller's thread; return why it was told to stop, if it was."""
-    stop: StopReason | None = None
-    give_up = math.inf
-    reported = time.perf_counter()
-    while True:
-        try:
-            if shared.finished.wait(_POLL):
-                return stop
-            now = time.perf_counter()
-            if guard.report is not None and now - reported >= _REPORT:
-                reported = now
-                guard.report(shared.objective, shared.bound)
-            if stop is None and now > guard.deadline:
-                stop = StopReason.TIME
-            elif stop is None and 0 < guard.gap_limit >= relative_gap(
-                shared.objective, shared.bound
-            ):
-                stop = StopReason.GAP
-            elif stop is None and shared.bound >= guard.enough:
-                stop = StopReason.ENOUGH
-        except KeyboardInterrupt:
-            stop, now = StopReason.INTERRUPTED, time.perf_counter()
-        if stop is not None:
-            shared.halt = True
-            give_up = min(give_up, now + guard.grace)
-            if now > give_up:
-                return stop
-
-
 def _read(
     solver: Any,
     program: LinearProgram,
@@ -408,13 +353,5 @@ def _read(
         status = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS stopped with the status {status!r}, for which it had no reason")
     bound = max(shared.bound, float(info.mip_dual_bound))
-    return HighsResult(
-        Verdict.STOPPED,
-        stop,
-        values,
-        value,
-        bound if math.isfinite(bound) else -math.inf,
-        nodes,
-        iterations,
-        seconds,
-    )
+    bound = bound if math.isfinite(bound) else -math.inf
+    return HighsResult(verdict, stop, values, value, bound, nodes, iterations, seconds)

@@ -16,7 +16,7 @@ from formulations.milp import cutting_rounds as search_module
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
-from formulations.solvers import highs
+from formulations.solvers import guarded_run, highs
 from formulations.solvers import safe_bounds as proof_module
 from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import Builder, compile_program
@@ -170,13 +170,13 @@ def test_the_end_of_the_process_waits_for_what_was_left_behind(monkeypatch, smal
     _, _, program = small
     release = threading.Event()
     monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(release))
-    monkeypatch.setattr(highs, "_LEFT_BEHIND", [])
+    monkeypatch.setattr(guarded_run, "_LEFT_BEHIND", [])
     try:
         run_highs(program, Guard(deadline=time.perf_counter() + 0.05, grace=0.05))
-        ((thread, _),) = highs._LEFT_BEHIND
+        ((thread, _),) = guarded_run._LEFT_BEHIND
         assert thread.is_alive()
         threading.Timer(0.05, release.set).start()
-        highs._await_left_behind()
+        guarded_run.await_left_behind()
         assert not thread.is_alive()
     finally:
         release.set()
