@@ -39,7 +39,6 @@ from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
     LossScope,
-    Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
@@ -51,9 +50,8 @@ from placement.quorumstore import (
     metrics,
     stages,
     structural_reasons,
-    tie_order_of_equals,
 )
-from placement.quorumstore.problem import second_key
+from placement.quorumstore.plan import BestSet
 from placement.support.checks import FloatArray, IntArray, read_only
 from placement.support.status import Status, Termination, least_bound
 from placement.support.work import large_count
@@ -379,10 +377,10 @@ class Enumeration:
             return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
         goal, contingency = problem.goal, problem.rules.contingency
         search, finished, found = self._search(problem), True, None
-        best = None if goal.monotone(contingency) else _Values(search)
+        best = None if goal.monotone(contingency) else _FirstOfTies(problem)
         try:
             if best is not None:  # sets within limits are judged by the evaluator
-                best.run()
+                best.judge_within(search)
             else:
                 self._warm(search)
                 search.run()
@@ -398,7 +396,7 @@ class Enumeration:
             finished, found = False, search.incumbent
         value = search.value
         if best is not None:
-            value, found = best.value, best.first()
+            value, found = best.value, best.configuration
         plan = QuorumPlan.of(
             problem,
             found,
@@ -418,20 +416,26 @@ class Enumeration:
 
     def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
         """Return the optimal value and all configurations that reach it; (+∞, []): none."""
-        search = self._search(problem)
-        if not problem.goal.monotone(problem.rules.contingency):
-            best = _Values(search)
-            best.run()
-            return best.value, best.ties
-        self._warm(search)
-        search.run()
-        if math.isinf(search.value):
-            return search.value, []
-        limits = problem.goal.limits(search.value, problem.rules.contingency)
-        ties = [
-            Ties(sets, *pair[1:]) for pair in problem.pairs for sets in search.every(pair, limits)
-        ]
-        return search.value, ties
+        search, goal, contingency = self._search(problem), problem.goal, problem.rules.contingency
+        monotone, value = goal.monotone(contingency), math.inf
+        if monotone:
+            self._warm(search)
+            search.run()
+            value = search.value
+        else:
+            best = _FirstOfTies(problem)
+            best.judge_within(search)
+            value = best.value
+        ties = list[Ties]()
+        for pair in problem.pairs if math.isfinite(value) else ():
+            for sets in search.every(pair, goal.limits(value, contingency)):
+                if not monotone:
+                    found = [metrics(problem, rows, *pair[1:]) for rows in _chunks(sets)]
+                    reached = [goal.values(one, contingency) == value for one in found]
+                    sets = sets[np.concatenate(reached)]
+                if len(sets):
+                    ties.append(Ties(sets, *pair[1:]))
+        return value, ties
 
     def _search(self, problem: QuorumProblem) -> CompiledSearch:
         asked = (problem.rtt.tobytes(), problem.rules, problem.regions)
@@ -458,75 +462,43 @@ class Enumeration:
         self.recent[len(replicas)] = [replicas, *pool][:_REMEMBERED]
 
 
-class _Values:
-    """Least value of a goal that weighs several thresholds, and all configurations of it."""
+@dataclass
+class _FirstOfTies:
+    """The first configuration under the tie rule, by the evaluator, of those that were judged."""
 
-    def __init__(self, search: CompiledSearch) -> None:
-        self.search, self.problem = search, search.problem
-        self.value = math.inf
-        self.ties: list[Ties] = []
-        losses = len(self.problem.losses) if self.problem.rules.contingency else 0
-        single = self.problem.rules.failures == 1
-        self.chunk = _CHUNK if single or not losses else max(16, _CHUNK // (1 + losses))
+    problem: QuorumProblem
+    configuration: QuorumConfiguration | None = None
+    value: float = math.inf  #: of the goal
+    key: tuple[object, ...] = ()  #: all keys of the rule; before them an excess of 0
 
-    def run(self) -> None:
+    def judge(self, sets: IntArray, read: int, write: int) -> bool:
+        """Judge some sets of one size; return whether the value is lower."""
+        best, before = BestSet(self.problem, self.problem.goal), self.value
+        best.offer(sets, read, write)
+        one = best.configuration
+        if one is not None and best.within and best.rank[1] < math.inf:
+            key = (*best.rank, one.size, one.replicas, read)
+            if self.configuration is None or key < self.key:
+                self.configuration, self.value, self.key = one, best.rank[1], key
+        return self.value < before
+
+    def judge_within(self, search: CompiledSearch) -> None:
         """Judge every set within the limits of the best so far, some spread sets first."""
-        count = len(self.problem.sites)
-        for pair in self.problem.pairs:
+        count, goal = len(self.problem.sites), self.problem.goal
+        for size, read, write in self.problem.pairs:
             starts = np.arange(count)[:, np.newaxis]
-            spread = np.sort((starts + np.arange(pair[0]) * (count // pair[0])) % count, axis=1)
-            self._judge(spread, pair, keep=False)
+            spread = np.sort((starts + np.arange(size) * (count // size)) % count, axis=1)
+            self.judge(spread, read, write)
         for pair in self.problem.pairs:
             for first in range(count - pair[0] + 1):
-                limits = self.problem.goal.limits(self.value, self.problem.rules.contingency)
-                sets = self.search.sets(pair, first, limits)
-                # a few of them from everywhere lower the value, and fewer are listed then
-                while len(sets) > _CHUNK:
-                    before = self.value
-                    self._judge(sets[:: len(sets) // (_CHUNK // 4)], pair, keep=False)
-                    if not self.value < before:
-                        break
-                    limits = self.problem.goal.limits(self.value, self.problem.rules.contingency)
-                    sets = self.search.sets(pair, first, limits)
-                self._judge(sets, pair)
-
-    def _judge(self, sets: IntArray, pair: tuple[int, int, int], *, keep: bool = True) -> None:
-        """Lower the value by some sets; without `keep` they are no ties, and come again."""
-        _, read, write = pair
-        sets = sets[self.problem.admissible(sets, max(read, write))]
-        for low in range(0, len(sets), self.chunk):
-            rows = sets[low : low + self.chunk]
-            figures = metrics(self.problem, rows, read, write)
-            values = self.problem.goal.values(figures, self.problem.rules.contingency)
-            best = float(values.min())
-            if best < self.value:
-                self.value, self.ties = best, []
-            if keep and best <= self.value and math.isfinite(best):
-                self.ties.append(Ties(rows[values == best], read, write))
-
-    def first(self) -> QuorumConfiguration | None:
-        """Return the first of the ties under the tie rule; None without any."""
-        if not self.ties:
-            return None
-        judged = (metrics(self.problem, one.sets, one.read, one.write) for one in self.ties)
-        figures = Metrics(*map(np.concatenate, zip(*judged, strict=True)))
-        width = max(total for total, _, _ in self.problem.pairs)
-        sets = np.concatenate([
-            np.pad(one.sets, ((0, 0), (0, width - one.sets.shape[1])), constant_values=-1)
-            for one in self.ties
-        ])  # fmt: skip
-        quorums = np.concatenate([
-            np.tile((one.sets.shape[1], one.read, one.write), (len(one.sets), 1))
-            for one in self.ties
-        ])  # fmt: skip
-        second = second_key(self.problem.goal, figures, self.problem.rules.contingency)
-        kept = np.arange(len(sets))
-        if second is not None:
-            kept = np.flatnonzero(second == second.min())
-        size, reads = quorums[kept, 0], quorums[kept, 1]
-        best = kept[tie_order_of_equals(figures.take(kept), sets[kept], size, reads)[0]]
-        total, read, write = quorums[best].tolist()
-        return QuorumConfiguration(tuple(sets[best, :total].tolist()), read, write)
+                lower = True
+                while lower:
+                    limits = goal.limits(self.value, self.problem.rules.contingency)
+                    sets = search.sets(pair, first, limits)
+                    # a few of them from everywhere lower the value, and fewer are listed then
+                    few = sets[:: len(sets) // (_CHUNK // 4)] if len(sets) > _CHUNK else sets[:0]
+                    lower = self.judge(few, *pair[1:])
+                self.judge(sets, *pair[1:])
 
 
 def solve(problem: QuorumProblem) -> QuorumPlan:
@@ -601,13 +573,18 @@ def tie_envelope(problem: QuorumProblem) -> TieEnvelope | None:
     if not ties:
         return None
     figures = [
-        metrics(problem, group.sets[low : low + _CHUNK], group.read, group.write, losses=True)
+        metrics(problem, rows, group.read, group.write, losses=True)
         for group in ties
-        for low in range(0, len(group.sets), _CHUNK)
+        for rows in _chunks(group.sets)
     ]
     normal = _range([np.maximum(one.normal_read, one.normal_write) for one in figures])
     failure = _range([np.maximum(one.worst_read, one.worst_write) for one in figures])
     return TieEnvelope(value, tuple(ties), normal, failure, _range([one.mean for one in figures]))
+
+
+def _chunks(sets: IntArray) -> Iterator[IntArray]:
+    """Yield some rows at a time."""
+    yield from (sets[low : low + _CHUNK] for low in range(0, len(sets), _CHUNK))
 
 
 def _range(values: list[FloatArray]) -> TieRange:
