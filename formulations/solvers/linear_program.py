@@ -92,21 +92,15 @@ def compile_program(model: Any, step: Callable[[], None] | None = None) -> Linea
             step()
         low, body, high = row.to_bounded_expression(evaluate_bounds=True)
         form = generate_standard_repn(body, compute_values=True, quadratic=False)
-        entries: dict[int, float] = {}
-        for coefficient, var in zip(form.linear_coefs, form.linear_vars, strict=True):
-            j = place[id(var)]
-            entries[j] = entries.get(j, 0.0) + coefficient
-        kept = {j: a for j, a in entries.items() if a}
-        index.extend(kept)
-        value.extend(kept.values())
+        index.extend(place[id(var)] for var in form.linear_vars)
+        value.extend(form.linear_coefs)
         start.append(len(index))
         row_lower.append(-np.inf if low is None else low - form.constant)
         row_upper.append(np.inf if high is None else high - form.constant)
     target = next(iter(model.component_data_objects(pyo.Objective, active=True)))
     form = generate_standard_repn(target.expr, compute_values=True, quadratic=False)
     cost = np.zeros(len(columns))
-    for coefficient, var in zip(form.linear_coefs, form.linear_vars, strict=True):
-        cost[place[id(var)]] += coefficient
+    cost[[place[id(var)] for var in form.linear_vars]] = form.linear_coefs
     return LinearProgram(
         cost=cost,
         offset=float(form.constant),
