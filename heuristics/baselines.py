@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.admissible_sites import AdmissibleSites
 from heuristics.completion import (
+    AdmissibleSites,
     closest_feasible,
     complete_proposal,
     infeasible_plan,
@@ -24,9 +24,8 @@ from heuristics.completion import (
     sites_by_distance,
     writing,
 )
-from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.steepest_descent import SteepestDescent
-from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood, grow_sets
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.rules import kq, qk
 from heuristics.rules.qk import quorum_of, quorum_then_kmeans

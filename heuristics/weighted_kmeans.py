@@ -26,7 +26,7 @@ Where the paper is silent:
 - A round that raises the cost is undone. The paper's line 21 has the difference the wrong way
   round: we stop when prev_cost − new_cost < threshold.
 - Ties go by site order, for clients by client order: the result is deterministic.
-- Under constraints, S means the sites that :class:`heuristics.admissible_sites.AdmissibleSites`
+- Under constraints, S means the sites that :class:`heuristics.completion.AdmissibleSites`
   admits at that moment.
 
 Many runs, one for each candidate leader, go side by side in arrays whose first axis is the run.
@@ -41,7 +41,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import AdmissibleSites
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 THRESHOLD = 1e-12

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from placement.evaluation.bill import MonthlyBill
-    from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency
+    from placement.evaluation.breakdown import OperationParts, WaitLatency
 
 __all__ = [
     "ClientLatency",
@@ -390,14 +390,14 @@ class Plan:
     @cached_property
     def waits(self) -> tuple[WaitLatency, ...]:
         """Return each wait of each operation: how long, for whom; none with plain votes alone."""
-        from placement.evaluation.waits.wait_breakdown import by_wait
+        from placement.evaluation.breakdown import by_wait
 
         return () if self.configuration is None else by_wait(self.problem, self.configuration)
 
     @cached_property
     def parts(self) -> tuple[OperationParts, ...]:
         """Return the trips, waits and constant that each operation's latency is the sum of."""
-        from placement.evaluation.waits.wait_breakdown import by_part
+        from placement.evaluation.breakdown import by_part
 
         return () if self.configuration is None else by_part(self.problem, self.configuration)
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.errors import InputError, nearest
 from placement.evaluation.cost_model import CostModel, LinearCost, cost_model
-from placement.evaluation.move_costs import LinearLimit, MoveCosts
-from placement.evaluation.moves import CurrentSites, Moves
+from placement.evaluation.moves import CurrentSites, LinearLimit, MoveCosts, Moves
 from placement.evaluation.objective import MEAN_LATENCY, MeanLatency
 from placement.evaluation.waits.wait_checks import check_waits
 from placement.measures.measure import Limit, Measure

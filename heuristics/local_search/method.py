@@ -10,11 +10,11 @@ Every candidate leader has its own replica set, and all sets descend side by sid
    all leaders and all moves in one pass of NumPy:
    :mod:`heuristics.local_search.swap_neighbourhood`.
 3. **Restart**: the best few leaders get new sets, in turn grown at random
-   (:mod:`heuristics.local_search.greedy_starts`) and shaken, that is, copied from their best set
-   with three or eight random moves that obey the rules. New sets without feasible voters are
-   dropped. The others descend; what is better replaces its leader's set. After `patience` such
-   rounds that improve nothing the search ends. Under diversity rules for replicas or a budget,
-   which growth does not know, all rounds shake.
+   (:func:`heuristics.local_search.swap_neighbourhood.grow_sets`) and shaken, that is, copied from
+   their best set with three or eight random moves that obey the rules. New sets without feasible
+   voters are dropped. The others descend; what is better replaces its leader's set. After
+   `patience` such rounds that improve nothing the search ends. Under diversity rules for replicas
+   or a budget, which growth does not know, all rounds shake.
 
 Leaders whose lower bound reaches the best plan are dropped on the way, and the smallest bound is
 the plan's: the gap shown is valid, and usually far larger than the real one.
@@ -50,11 +50,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heuristics import tuning
-from heuristics.admissible_sites import AdmissibleSites
-from heuristics.completion import infeasible_plan
-from heuristics.local_search.greedy_starts import grow_sets
+from heuristics.completion import AdmissibleSites, infeasible_plan
 from heuristics.local_search.steepest_descent import SteepestDescent
-from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood, grow_sets
 from heuristics.objective_terms import ObjectiveTerms, objective_terms
 from heuristics.rules import kq, qk
 from placement.errors import LimitError

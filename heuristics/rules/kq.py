@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.admissible_sites import AdmissibleSites
-from heuristics.completion import closest_feasible, infeasible_plan, replica_counts
+from heuristics.completion import AdmissibleSites, closest_feasible, infeasible_plan, replica_counts
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.rules.tier2 import best_roles
 from heuristics.weighted_kmeans import kmeans

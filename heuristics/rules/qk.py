@@ -25,8 +25,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from heuristics import tuning
-from heuristics.admissible_sites import AdmissibleSites
-from heuristics.completion import infeasible_plan, replica_counts, sites_by_distance
+from heuristics.completion import (
+    AdmissibleSites,
+    infeasible_plan,
+    replica_counts,
+    sites_by_distance,
+)
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.weighted_kmeans import kmeans_of_each
 from placement.errors import LimitError

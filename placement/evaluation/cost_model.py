@@ -66,7 +66,7 @@ class CostTerm:
 class LinearCost:
     """Cost under one leader as a linear function of the placement.
 
-    The cost per month, or that of moves (:mod:`placement.evaluation.move_costs`), whose prices of
+    The cost per month, or that of moves (:mod:`placement.evaluation.moves`), whose prices of
     sites and votes are of either sign.
     """
 

@@ -22,8 +22,7 @@ import numpy as np
 from placement.errors import InputError, refused
 from placement.evaluation.cost_model import CostModel, cost_model
 from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
-from placement.evaluation.move_costs import LinearLimit, MoveCosts
-from placement.evaluation.moves import Moves
+from placement.evaluation.moves import LinearLimit, MoveCosts, Moves
 from placement.evaluation.objective import MeanLatency, quorum_size, scores_of
 from placement.evaluation.score import latency_by_client
 from placement.measures.measure import Measure, MeasureKind

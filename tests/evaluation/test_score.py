@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import placement
 from placement import Diversity, Instance, Operation, Problem
 from placement.evaluation.breakdown import rules_of_thumb
-from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import (
     TIE,
     closest_first,
@@ -34,6 +33,7 @@ from placement.evaluation.voter_choice import (
     by_answer_time,
     greedy_voters,
     greedy_waits,
+    least_total_wait,
 )
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules, majority

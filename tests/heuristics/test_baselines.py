@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import placement
 from heuristics import baselines as nearest_centroid
-from heuristics.admissible_sites import AdmissibleSites
 from heuristics.baselines import (
     BEST_OF,
     coefficient_of_variation,
@@ -24,6 +23,7 @@ from heuristics.baselines import (
     p_median,
     spread_out,
 )
+from heuristics.completion import AdmissibleSites
 from heuristics.objective_terms import objective_terms, total_operations
 from heuristics.rules import kq, qk
 from heuristics.weighted_kmeans import kmeans, kmeans_of_each

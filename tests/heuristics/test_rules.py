@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import placement
 from benchmarks.harness.tier3_worlds import world
 from heuristics import baselines
-from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import AdmissibleSites
 from heuristics.local_search import method as local_search
 from placement import Diversity, Instance, Operation, Problem, Status
 from placement.methods.options import Options

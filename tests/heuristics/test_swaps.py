@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from heuristics import tuning
 from heuristics.local_search import steepest_descent
-from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.method import leader_bounds
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import (
     Pairs,
     SwapNeighbourhood,
     capped_waits,
+    grow_sets,
 )
 from heuristics.objective_terms import objective_terms
 from placement import Configuration, Diversity, Problem

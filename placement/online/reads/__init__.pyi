@@ -1,10 +1,6 @@
 from placement.online.reads.linearizability import HistoryEntry as HistoryEntry
 from placement.online.reads.linearizability import Violations as Violations
 from placement.online.reads.linearizability import check as check
-from placement.online.reads.raft_cluster import RaftCluster as RaftCluster
-from placement.online.reads.raft_cluster import ReadWorkload as ReadWorkload
-from placement.online.reads.raft_cluster import Visibility as Visibility
-from placement.online.reads.raft_cluster import bottleneck as bottleneck
 from placement.online.reads.read_problem import Quorum as Quorum
 from placement.online.reads.read_problem import ReadFigures as ReadFigures
 from placement.online.reads.read_problem import ReadGoal as ReadGoal
@@ -17,7 +13,11 @@ from placement.online.reads.read_problem import lower_bound as lower_bound
 from placement.online.reads.read_problem import subsets_of as subsets_of
 from placement.online.reads.read_simulator import Choose as Choose
 from placement.online.reads.read_simulator import FromStrategy as FromStrategy
+from placement.online.reads.read_simulator import RaftCluster as RaftCluster
 from placement.online.reads.read_simulator import ReadRule as ReadRule
 from placement.online.reads.read_simulator import ReadRun as ReadRun
+from placement.online.reads.read_simulator import ReadWorkload as ReadWorkload
+from placement.online.reads.read_simulator import Visibility as Visibility
+from placement.online.reads.read_simulator import bottleneck as bottleneck
 from placement.online.reads.read_simulator import simulate as simulate
 from placement.online.reads.read_simulator import uniforms as uniforms

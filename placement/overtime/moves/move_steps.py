@@ -32,8 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from placement.errors import require
-from placement.evaluation.move_costs import MoveCosts
-from placement.evaluation.moves import Moves, RoleChanges, changes
+from placement.evaluation.moves import MoveCosts, Moves, RoleChanges, changes
 from placement.evaluation.objective import quorum_size, score_of
 from placement.evaluation.score import score
 from placement.model.configuration import Configuration
