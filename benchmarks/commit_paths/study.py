@@ -69,6 +69,7 @@ from benchmarks.live.programs import (
 from placement import Instance, Operation, Problem
 from placement.errors import UnsupportedError
 from placement.evaluation.score import operation_latency
+from placement.model.configuration import Configuration
 from placement.model.protocols import SystemRow, system_rows
 
 SITES = (
@@ -294,9 +295,8 @@ def predicted(rows: Sequence[SystemRow], layout: Layout) -> dict[tuple[int, str]
         counts=np.ones((len(CLIENTS), len(rows))), operations=tuple(operations), name="layout",
     )  # fmt: skip
     problem = Problem(instance, replicas=len(sites), voters=VOTERS)
-    found = operation_latency(
-        problem.demand, 0, list(range(VOTERS)), list(range(len(sites))), VOTERS // 2 + 1
-    )
+    placed = Configuration.of(0, range(VOTERS), range(len(sites)))
+    found = operation_latency(problem.demand, placed, VOTERS // 2 + 1)
     return {
         (client, row.operation): float(found[0, client, o])
         for client in range(len(CLIENTS)) for o, row in enumerate(rows)

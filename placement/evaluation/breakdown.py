@@ -24,12 +24,12 @@ from placement.evaluation.objective import quorum_size, score_of
 from placement.evaluation.score import (
     closest_first,
     first_best,
+    latency_parts,
     nearest,
     operation_latency,
     overhead,
     quorum_latency,
     score,
-    score_terms,
     wait_latencies,
 )
 from placement.evaluation.waits.wait_latency import needed
@@ -95,18 +95,12 @@ def objective_values(
     return problem.objective.values(problem, configurations)
 
 
-def _means(
+def mean_latencies(
     problem: Problem, configuration: Configuration, axes: tuple[int, int]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Operations issued and their mean latency, summed over two axes of (scenario, client, op)."""
     demand = problem.demand
-    latency = operation_latency(
-        demand,
-        configuration.leader,
-        configuration.voters,
-        configuration.replicas,
-        quorum_size(problem, configuration),
-    )
+    latency = operation_latency(demand, configuration, quorum_size(problem, configuration))
     issued = demand.counts.sum(axis=axes)
     if demand.waits:  # a wait of an operation that is not issued may be endless
         latency = np.where(demand.counts > 0, latency, 0.0)
@@ -117,7 +111,7 @@ def _means(
 
 def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLatency, ...]:
     """Return the latency of each client, in client order."""
-    issued, mean = _means(problem, configuration, (0, 2))
+    issued, mean = mean_latencies(problem, configuration, (0, 2))
     last = problem.demand.client_rtt[-1]
     near = nearest(last, configuration.replicas)
     led = not problem.demand.leaderless
@@ -136,7 +130,7 @@ def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLat
 
 def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
     """Return the latency of each kind of operation, in the order of the instance."""
-    issued, mean = _means(problem, configuration, (0, 1))
+    issued, mean = mean_latencies(problem, configuration, (0, 1))
     return tuple(
         OperationLatency(
             operation.name,
@@ -284,21 +278,13 @@ def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationPa
 
     The parts of an operation without demand are NaN.
     """
-    demand, quorum = problem.demand, quorum_size(problem, configuration)
-    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
-    near, relay, direct, votes = score_terms(demand, *asked)
-    waits = wait_latencies(demand, *asked)
+    demand = problem.demand
+    parts = latency_parts(demand, configuration, quorum_size(problem, configuration))
     found = []
     for row, operation in enumerate(problem.instance.operations):
-        alpha, beta, gamma, delta = demand.coefficients[row]
-        waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
-        for j, latency in enumerate(waits):
-            if demand.times[row, j]:
-                waiting += demand.times[row, j] * latency
         constant = float(demand.constants[row]) if demand.constants.size else 0.0
         count = demand.counts[:, :, row]
-        parts = (alpha * near, beta * relay + gamma * direct, waiting)
-        means = [_mean(part, count) for part in parts]
+        means = [_mean(part[:, :, row], count) for part in parts]
         means.append(constant if count.any() else math.nan)
         found.append(OperationParts(operation.name, *means))
     return tuple(found)
@@ -318,8 +304,7 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     Rounds of votes of the four coefficients are left out: ``Plan.quorum_members`` has them.
     """
     demand, quorum = problem.demand, quorum_size(problem, configuration)
-    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
-    latencies = wait_latencies(demand, *asked)
+    latencies = wait_latencies(demand, configuration, quorum)
     sizes = {"voters": len(configuration.voters), "replicas": len(configuration.replicas)}
 
     def one_fewer(clause: Clause) -> Clause:
@@ -334,7 +319,7 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
         dataclasses.replace(term, wait=Wait(term.origin, tuple(map(one_fewer, term.clauses))))
         for term in demand.waits
     )
-    fewer = wait_latencies(dataclasses.replace(demand, waits=terms), *asked)
+    fewer = wait_latencies(dataclasses.replace(demand, waits=terms), configuration, quorum)
     last = [_last(demand, term, configuration, quorum) for term in demand.waits]
     found = []
     for row, operation in enumerate(problem.instance.operations):
@@ -356,8 +341,8 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
 
 def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: int) -> np.ndarray:
     """Return the member that answers last for every scenario and client, (scenarios, clients)."""
-    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
-    latency = wait_latencies(dataclasses.replace(demand, waits=(term,)), *asked)[0]
+    alone = dataclasses.replace(demand, waits=(term,))
+    latency = wait_latencies(alone, configuration, quorum)[0]
     members = np.array(sorted({*configuration.voters, *configuration.replicas}), dtype=np.intp)
     rows = []
     for k, (rtt, between) in enumerate(zip(demand.client_rtt, demand.site_rtt, strict=True)):

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.evaluation.waits.wait_latency import wait_latency, waits_score
+from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.support.checks import FloatArray, IntArray
 
@@ -73,16 +74,14 @@ def quorum_latency(
 
 
 def score_terms(
-    demand: Demand, leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike, quorum: int
+    demand: Demand, one: Configuration, quorum: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the RTTs that enter Eq. 1, in ms: (near, relay, direct, quorum).
 
     The first three have shape (scenarios, clients), the last (scenarios,).
     """
-    parts = [
-        _scenario_terms(demand, k, leader, voters, replicas, quorum)
-        for k in range(demand.scenarios)
-    ]
+    asked = (one.leader, one.voters, one.replicas, quorum)
+    parts = [_scenario_terms(demand, k, *asked) for k in range(demand.scenarios)]
     near, relay, direct, waits = (np.array(part) for part in zip(*parts, strict=True))
     return near, relay, direct, waits
 
@@ -221,66 +220,44 @@ def leader_scores(
     )
 
 
-def operation_latency(
-    demand: Demand,
-    leader: int,
-    voters: npt.ArrayLike,
-    replicas: npt.ArrayLike,
-    quorum: int,
-) -> FloatArray:
+def latency_parts(
+    demand: Demand, one: Configuration, quorum: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Trips to the nearest replica, trips to the leader, and waits of every operation, in ms.
+
+    α·d(c, near), β·d(near, ℓ) + γ·d(c, ℓ), and δ·q_ℓ with the other waits; each of shape
+    (scenarios, clients, operations).
+    """
+    near, relay, direct, votes = (
+        term[..., np.newaxis] for term in score_terms(demand, one, quorum)
+    )
+    alpha, beta, gamma, delta = demand.coefficients.T
+    waiting = np.broadcast_to(votes[:, np.newaxis] * delta, (*near.shape[:2], len(delta)))
+    for times, each in zip(demand.times.T, wait_latencies(demand, one, quorum), strict=True):
+        waiting = waiting + np.where(times > 0, times * each[..., np.newaxis], 0.0)
+    return near * alpha, relay * beta + direct * gamma, waiting
+
+
+def operation_latency(demand: Demand, one: Configuration, quorum: int) -> FloatArray:
     """t(c) of every operation in ms, shape (scenarios, clients, operations).
 
-    t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ, with other waits and the constant where
-    the operation has them, the summand of Eq. 1 before counting: Σ counts · operation_latency is
-    the score, to rounding.
+    The sum of :func:`latency_parts` and of the constants, the summand of Eq. 1 before counting:
+    Σ counts · operation_latency is the score, to rounding.
     """
-    near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
-    alpha, beta, gamma, delta = demand.coefficients.T
-    latency = (
-        near[..., np.newaxis] * alpha
-        + relay[..., np.newaxis] * beta
-        + direct[..., np.newaxis] * gamma
-        + waits[:, np.newaxis, np.newaxis] * delta
-    )
-    if demand.has_waits:
-        latency += demand.constants
-        waited = wait_latencies(demand, leader, voters, replicas, quorum)
-        for j, each in enumerate(waited):
-            times = demand.times[:, j]
-            latency += np.where(times > 0, times * each[..., np.newaxis], 0.0)
-    return np.asarray(latency)
+    near, led, waiting = latency_parts(demand, one, quorum)
+    return near + led + waiting + (demand.constants if demand.has_waits else 0.0)
 
 
-def latency_by_client(
-    demand: Demand,
-    leader: int,
-    voters: npt.ArrayLike,
-    replicas: npt.ArrayLike,
-    quorum: int,
-) -> FloatArray:
-    """Summands of Eq. 1 by client, ms times operations, shape (clients,); they sum to the score."""
-    latency = operation_latency(demand, leader, voters, replicas, quorum)
-    if demand.waits:  # a wait of an operation that is not issued may be endless
-        latency = np.where(demand.counts > 0, latency, 0.0)
-    return np.asarray((latency * demand.counts).sum(axis=(0, 2)))
-
-
-def wait_latencies(
-    demand: Demand,
-    leader: int,
-    voters: npt.ArrayLike,
-    replicas: npt.ArrayLike,
-    quorum: int,
-) -> list[FloatArray]:
+def wait_latencies(demand: Demand, one: Configuration, quorum: int) -> list[FloatArray]:
     """Return how long each wait of the demand lasts, ms: each of shape (scenarios, clients)."""
-    one = _rows(leader, voters, replicas)
+    rows = _rows(one.leader, one.voters, one.replicas)
     shape = demand.counts.shape[1:2]
     found = []
     for term in demand.waits:
-        rows = []
+        each = []
         for rtt, between in zip(demand.client_rtt, demand.site_rtt, strict=True):
-            closest = nearest(rtt, one[2][0])[np.newaxis]
-            each = wait_latency(term, rtt, between, *one, closest, quorum)[0]
-            rows.append(np.broadcast_to(each, shape))
-        found.append(np.array(rows))
+            closest = nearest(rtt, one.replicas)[np.newaxis]
+            latency = wait_latency(term, rtt, between, *rows, closest, quorum)[0]
+            each.append(np.broadcast_to(latency, shape))
+        found.append(np.array(each))
     return found

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import InputError, refused
+from placement.evaluation.breakdown import mean_latencies
 from placement.evaluation.cost_model import CostModel, cost_model
 from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
 from placement.evaluation.moves import LinearLimit, MoveCosts, Moves
-from placement.evaluation.objective import MeanLatency, quorum_size, scores_of
-from placement.evaluation.score import latency_by_client
+from placement.evaluation.objective import MeanLatency, scores_of
 from placement.measures.measure import Measure, MeasureKind
 from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, suggest
@@ -125,16 +125,8 @@ def _latencies(
     if measure.kind is MeasureKind.MEAN:
         return scores_of(part, configurations) / part.demand.operations
     if measure.kind is MeasureKind.SLOWEST:
-        return np.array([_slowest(part, one) for one in configurations])
+        return np.array([np.nanmax(mean_latencies(part, one, (0, 2))[1]) for one in configurations])
     return np.array([_of_mixture(problem, part, measure, one) for one in configurations])
-
-
-def _slowest(part: Problem, one: Configuration) -> float:
-    """Mean latency in ms of the client whose operations take longest on average."""
-    issued = part.demand.counts.sum(axis=(0, 2))
-    quorum = quorum_size(part, one)
-    total = latency_by_client(part.demand, one.leader, one.voters, one.replicas, quorum)
-    return float((total[issued > 0] / issued[issued > 0]).max())
 
 
 def _of_mixture(

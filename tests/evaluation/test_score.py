@@ -152,7 +152,7 @@ def test_operation_latencies_add_up(data: st.DataObject, instance: Instance, dec
     demand = aggregate(instance, decay)
     leader, voters, replicas = data.draw(configurations(len(instance.sites)))
     quorum = data.draw(st.integers(1, len(voters)))
-    latency = operation_latency(demand, leader, voters, replicas, quorum)
+    latency = operation_latency(demand, Configuration.of(leader, voters, replicas), quorum)
     assert latency.shape == demand.counts.shape
     total = float((latency * demand.counts).sum())
     expected = score(demand, leader, voters, replicas, quorum)
@@ -164,7 +164,9 @@ def test_score_terms_are_the_definitions(data: st.DataObject, instance: Instance
     demand = aggregate(instance)
     leader, voters, replicas = data.draw(configurations(len(instance.sites)))
     quorum = data.draw(st.integers(1, len(voters)))
-    near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
+    near, relay, direct, waits = score_terms(
+        demand, Configuration.of(leader, voters, replicas), quorum
+    )
     closest = nearest(instance.client_rtt, replicas)
     for c, row in enumerate(instance.client_rtt.tolist()):
         chosen = min(replicas, key=lambda r: (row[r], r))

@@ -44,7 +44,7 @@ def latencies(world: Instance, protocol: str, leader: int, group: list[int]) -> 
     """Return the latency of put and get by client under a protocol."""
     problem = Problem(world, replicas=len(group), voters=len(group), protocol=protocol)
     quorum = problem.rules.quorum
-    found = operation_latency(problem.demand, leader, group, group, quorum)
+    found = operation_latency(problem.demand, Configuration.of(leader, group, group), quorum)
     return found[0, :, :2]
 
 
@@ -206,7 +206,9 @@ def test_the_formula_is_what_the_messages_take(shape: str, part: int) -> None:
         group = sorted(rng.choice(7, voters, replace=False).tolist())
         leader = int(rng.choice(group))
         problem = Problem(one, replicas=voters, voters=voters, protocol=protocol)
-        found = operation_latency(problem.demand, leader, group, group, problem.rules.quorum)
+        found = operation_latency(
+            problem.demand, Configuration.of(leader, group, group), problem.rules.quorum
+        )
         row = [o.name for o in one.operations].index(name)
         for client in range(len(one.clients)):
             seen = simulated(shape, one, client, leader, group)
@@ -234,7 +236,7 @@ def test_who_serves_reads_and_who_hears_of_a_write(part: int, protocol: str | No
         )
         configuration = Configuration.of(leader, group, replicas)
         assert violations(problem, configuration) == ()
-        found = operation_latency(problem.demand, leader, group, replicas, problem.rules.quorum)
+        found = operation_latency(problem.demand, configuration, problem.rules.quorum)
         between = one.site_rtt.tolist()
         needed = [(voters // 2 + 1, group)]
         if protocol:

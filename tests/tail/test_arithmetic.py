@@ -205,7 +205,7 @@ def test_constant_rtts_give_the_mean_model(seed, percent):
     problem = placement.Problem(whole(random_instance(seed)), replicas=4, voters=3)
     chosen = next(every_configuration(problem))
     still = Distributions.parametric(problem.instance, variation=0.0, bins=250)
-    latency = operation_latency(problem.demand, chosen.leader, chosen.voters, chosen.replicas, 2)[0]
+    latency = operation_latency(problem.demand, chosen, 2)[0]
     counts = problem.demand.counts[0]
     used = counts > 0
     expected = weighted_percentile(latency[used], counts[used], percent / 100)
