@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Diversity, Instance, Operation, Problem
+from placement import Configuration, Diversity, Instance, Operation, Problem
 from placement.evaluation.breakdown import rules_of_thumb
 from placement.evaluation.score import (
     TIE,
@@ -35,7 +35,6 @@ from placement.evaluation.voter_choice import (
     greedy_waits,
     least_total_wait,
 )
-from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules, majority
 from placement.model.demand import Demand, aggregate
 from placement.model.site_families import SiteSubset
@@ -163,10 +162,8 @@ def test_operation_latencies_add_up(data: st.DataObject, instance: Instance, dec
 def test_score_terms_are_the_definitions(data: st.DataObject, instance: Instance) -> None:
     demand = aggregate(instance)
     leader, voters, replicas = data.draw(configurations(len(instance.sites)))
-    quorum = data.draw(st.integers(1, len(voters)))
-    near, relay, direct, waits = score_terms(
-        demand, Configuration.of(leader, voters, replicas), quorum
-    )
+    one, quorum = Configuration.of(leader, voters, replicas), data.draw(st.integers(1, len(voters)))
+    near, relay, direct, waits = score_terms(demand, one, quorum)
     closest = nearest(instance.client_rtt, replicas)
     for c, row in enumerate(instance.client_rtt.tolist()):
         chosen = min(replicas, key=lambda r: (row[r], r))

@@ -206,9 +206,8 @@ def test_the_formula_is_what_the_messages_take(shape: str, part: int) -> None:
         group = sorted(rng.choice(7, voters, replace=False).tolist())
         leader = int(rng.choice(group))
         problem = Problem(one, replicas=voters, voters=voters, protocol=protocol)
-        found = operation_latency(
-            problem.demand, Configuration.of(leader, group, group), problem.rules.quorum
-        )
+        placed = Configuration.of(leader, group, group)
+        found = operation_latency(problem.demand, placed, problem.rules.quorum)
         row = [o.name for o in one.operations].index(name)
         for client in range(len(one.clients)):
             seen = simulated(shape, one, client, leader, group)
