@@ -224,13 +224,17 @@ def print_json(document: object) -> None:
 
 
 def show_result(
-    args: argparse.Namespace, document: Callable[[], object], text: Callable[[], str]
-) -> None:
-    """Print a result as it was asked for: one JSON document, or a page, or its tables as CSV."""
+    args: argparse.Namespace, document: Callable[[], object], text: Callable[[], str], *,
+    written: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Print a result as it was asked for: one JSON document, or a page, or its tables as CSV.
+
+    A page ends with the lines about files that were `written`.
+    """
     if args.json:
         print_json(document())
     else:
-        print_page(text())
+        print_page("\n".join([text(), *(["", *written] if written else [])]))
 
 
 def print_notes(source: str, notes: Iterable[str]) -> None:
@@ -269,27 +273,26 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
         from placement.overtime.moves import move_steps
 
         moves = move_steps.plan_moves(plan)
-    if args.json:
+
+    def document() -> object:
         from placement.io.plan_file import bill_document, plan_document
 
         reference = reference_from(args)
-        document = plan_document(plan, reference=reference, embed=reference is None)
-        if today is not None:
-            document = {**document, "bill_today": bill_document(today)}
-        if tiered is not None:
-            document = {**document, "bill_tiers": bill_document(tiered)}
+        found = plan_document(plan, reference=reference, embed=reference is None)
+        for name, bill in (("bill_today", today), ("bill_tiers", tiered)):
+            found |= {} if bill is None else {name: bill_document(bill)}
+        return found | ({} if moves is None else {"move": move_steps.moves_document(moves)})
+
+    def text() -> str:
+        parts = [plan_text(plan, today)]
         if moves is not None:
-            document = {**document, "move": move_steps.moves_document(moves)}
-        print_json(document)
-        return exit_code_of([plan.status])
-    print_page(plan_text(plan, today))
-    if moves is not None:
-        said = wrap(escape(move_steps.moves_sentence(moves)))
-        print_page("\n" + "\n\n".join([*_sections(move_steps.move_tables(moves)), said]))
-    if tiered is not None:
-        print_page("\nWith volume tiers\n" + "\n\n".join(_sections(bill_tables(tiered))))
-    if written:
-        print_page(f"\n{written}")
+            said = wrap(escape(move_steps.moves_sentence(moves)))
+            parts += [*_sections(move_steps.move_tables(moves)), said]
+        if tiered is not None:
+            parts.append("With volume tiers\n" + "\n\n".join(_sections(bill_tables(tiered))))
+        return "\n\n".join(parts)
+
+    show_result(args, document, text, written=written)
     return exit_code_of([plan.status])
 
 
@@ -297,12 +300,12 @@ def _sections(tables: Iterable[ValueTable]) -> list[str]:
     return [section(one.title, values_text(one)) for one in tables]
 
 
-def _save(plan: Plan, args: argparse.Namespace) -> str:
-    """Write the plan to the requested files, and return a line that names them."""
+def _save(plan: Plan, args: argparse.Namespace) -> list[str]:
+    """Write the plan to the requested file, and return the line that names it."""
     if args.output is None:
-        return ""
+        return []
     if not plan.found:
-        return f"Nothing was written to {args.output}"
+        return [f"Nothing was written to {args.output}"]
     from placement.cli.problem_options import reference_from
     from placement.io.plan_file import save_plan
 
@@ -315,7 +318,7 @@ def _save(plan: Plan, args: argparse.Namespace) -> str:
             if key.group in ("today", "tail") and not key.field and key.name != "percentile"
         }
     save_plan(plan, args.output, reference=reference, asked=asked, force=args.force)
-    return f"Written to {args.output}"
+    return [f"Written to {args.output}"]
 
 
 # --- tables: options, files, pictures, exit codes --------------------------------------------
@@ -459,21 +462,29 @@ def show_table(
     `parquet` is as in :func:`write_table`; `draw` makes the picture where it is not that of the
     page of the table.
     """
+    written = table_files(args, lambda: table, document, parquet=parquet, draw=draw)
+    if args.csv:  # whole, in place of what its text laid out
+        keep_table(frame_csv(table))
+    else:
+        show_result(args, lambda: dict(document), lambda: text, written=written)
+
+
+def table_files(
+    args: argparse.Namespace, table: Callable[[], pd.DataFrame], document: Mapping[str, object], *,
+    parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
+    draw: Callable[[], Picture] | None = None,
+) -> list[str]:  # fmt: skip
+    """Draw and write a table where that was asked for; return the lines that name the files."""
     written: list[str] = []
+    if args.output is not None:
+        write_table(args.output, table(), document, force=args.force, parquet=parquet)
+        written.append(f"Written to {args.output}")
     if args.plot is not None:
         from placement.report.plots import plot_table, save_figure
 
-        save_figure(plot_table(table) if draw is None else draw(), args.plot, force=args.force)
+        save_figure(plot_table(table()) if draw is None else draw(), args.plot, force=args.force)
         written.append(f"Drawn in {args.plot}")
-    if args.output is not None:
-        write_table(args.output, table, document, force=args.force, parquet=parquet)
-        written.append(f"Written to {args.output}")
-    if args.json:
-        print_json(dict(document))
-    elif args.csv:  # whole, in place of what its text laid out
-        keep_table(frame_csv(table))
-    else:
-        print_page("\n".join([text, *(["", *written] if written else [])]))
+    return written
 
 
 def exit_code_of(statuses: Iterable[str], reasons: Sequence[str] = ()) -> int:

@@ -56,7 +56,7 @@ _MEMBER = ("storage_gb", "written_gb", "leader_operations", "copies")
 class MemberRow:
     """A row of the table of databases."""
 
-    #: `storage_gb`, `written_gb`, `leader_operations`, `copies`: as in FleetMember
+    #: these and the others: as in FleetMember
     storage_gb: float = 0.0
     written_gb: float = 0.0
     leader_operations: float | None = None
@@ -111,12 +111,8 @@ def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str
             given[name] = quantity_cell(cell, at, name, _AMOUNT)
             whole = name != "copies" or (given[name] >= 1 and given[name].is_integer())
             require(whole, name, "no number of copies", cell, "a whole number >= 1", source=at)
-        members[database] = MemberRow(
-            given.get("storage_gb", 0.0),
-            given.get("written_gb", 0.0),
-            given.get("leader_operations"),
-            int(given.get("copies", 1)),
-        )
+        copies = int(given.pop("copies", 1))
+        members[database] = MemberRow(**given, copies=copies)
     return members
 
 

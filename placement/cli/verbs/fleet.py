@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from placement.cli.output import (
     show_table,
 )
 from placement.cli.problem_options import instance_from, problem_from
-from placement.errors import InputError, require
+from placement.errors import located, require
 from placement.support.entry_points import Group
 from placement.support.status import Termination, relative_gap
 from placement.text.plans import values_text
@@ -180,22 +181,11 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
     members = []
     for number, (name, issued) in enumerate(counts.items()):
         own = instance.replace(counts=issued, intervals=())
-        row = rows.get(name, MemberRow())
-        try:
+        row = asdict(rows.get(name, MemberRow()))
+        with located(f"database {name!r}"):
             problem = asked.replace(instance=own)
-        except InputError as error:
-            raise error.at(f"database {name!r}") from None
-        members.append(
-            FleetMember(
-                name,
-                problem,
-                storage_gb=row.storage_gb,
-                written_gb=row.written_gb,
-                leader_operations=row.leader_operations,
-                present=None if present is None else present[number],
-                copies=row.copies,
-            )
-        )
+        here = None if present is None else present[number]
+        members.append(FleetMember(name, problem, present=here, **row))
     limits = {} if args.limits is None else read_site_limits(args.limits, instance.sites)
     return FleetProblem(
         members,

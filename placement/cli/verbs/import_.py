@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.options import FORCE, Subparsers, Switch, add_verb
-from placement.cli.output import print_json, print_notes, print_page
+from placement.cli.output import print_notes, show_result
 from placement.errors import Gathered, for_each, refused, require
 from placement.support.entry_points import entry_points
 from placement.text.plans import instance_text
@@ -199,23 +199,15 @@ def run(args: argparse.Namespace) -> int:
     manifest = save_instance(instance, args.output, tables=args.tables, force=args.force)
     if args.distributions is not None and reading.distributions is not None:
         write_file(args.distributions, pairs_csv(reading.distributions), force=args.force)
-    if args.json:
-        print_json(
-            {
-                "manifest": str(manifest),
-                "fingerprint": instance.fingerprint,
-                "sites": len(instance.sites),
-                "clients": len(instance.clients),
-                "intervals": len(instance.intervals),
-                "provenance": list(instance.provenance),
-                "notes": said,
-                "quality": _quality_document(quality, missing),
-            }
-        )
-    else:
-        print_page(instance_text(instance))
-        print_page("\n" + "\n".join(map(escape, (*said, *_quality_lines(quality, missing)))))
-        print_page(f"\nWritten to {manifest}")
+    told = {
+        "manifest": str(manifest), "fingerprint": instance.fingerprint,
+        "sites": len(instance.sites), "clients": len(instance.clients),
+        "intervals": len(instance.intervals), "provenance": list(instance.provenance),
+        "notes": said, "quality": _quality_document(quality, missing),
+    }  # fmt: skip
+    lines = ["", *map(escape, (*said, *_quality_lines(quality, missing)))]
+    page, written = "\n".join([instance_text(instance), *lines]), [f"Written to {manifest}"]
+    show_result(args, lambda: told, lambda: page, written=written)
     return exits.FOUND
 
 

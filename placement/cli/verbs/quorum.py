@@ -96,13 +96,11 @@ def run(args: argparse.Namespace) -> int:
     from placement.io.plan_file import quorum_plan_document, save_plan
 
     plan: QuorumPlan = PARTS.load("place")(problem, args.method, time_limit=args.time_limit)
-    written = ""
-    if args.output is not None:
-        written = f"Nothing was written to {args.output}"
-        if plan.configuration is not None:
-            written = f"Written to {save_plan(plan, args.output, force=args.force)}"
-    said = f"\n\n{written}" if written else ""
-    show_result(args, lambda: quorum_plan_document(plan), lambda: quorum_plan_text(plan) + said)
+    written = [] if args.output is None else [f"Nothing was written to {args.output}"]
+    if written and plan.configuration is not None:
+        written = [f"Written to {save_plan(plan, args.output, force=args.force)}"]
+    about = partial(quorum_plan_document, plan), partial(quorum_plan_text, plan)
+    show_result(args, *about, written=written)
     return exit_code_of([plan.status])
 
 

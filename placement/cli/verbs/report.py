@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     The page has map, charts and tables, and fetches nothing. A plan is a file of solve or
     fleet; a table is the JSON of compare.
     """
-    from placement.cli.output import print_json
+    from placement.cli.output import show_result
     from placement.cli.problem_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
@@ -54,9 +54,7 @@ def run(args: argparse.Namespace) -> int:
         figures = save_figures(source, args.figures, format=args.format, force=args.force)
         written = [str(path) for path in figures]
     write_report(source, args.output, today=today, force=args.force)
-    if args.json:
-        print_json({"report": args.output, "figures": written})
-    else:
-        for path in (args.output, *written):
-            print(f"Written to {path}")
+    told = {"report": args.output, "figures": written}
+    said = "\n".join(f"Written to {path}" for path in (args.output, *written))
+    show_result(args, lambda: told, lambda: said)
     return exits.FOUND

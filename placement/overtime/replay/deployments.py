@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError, refused, require
+from placement.errors import InputError, located, refused, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.io.demand_tables import read_demand
@@ -434,10 +434,8 @@ def read_deployments(
         words = "a database without demand"
         expected = f"one of the {len(number)} databases of the demand"
         require(database in number, "database", words, database, expected, source=at)
-        try:
+        with located(at):
             place = int(instance.site_indices([site], "site")[0])
-        except InputError as error:
-            raise error.at(at) from None
         words = "unknown role"
         expected = "replica, voter, leader"
         require(role in ("replica", "voter", "leader"), "role", words, role, expected, source=at)

@@ -42,7 +42,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError, UnsupportedError, require
+from placement.errors import UnsupportedError, located, require
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
 from placement.model.configuration import Configuration
@@ -209,11 +209,9 @@ class _ReplayRun:
     def go(self) -> None:
         """Replay one database after the other."""
         for database, name in enumerate(self.trace.databases):
-            try:
+            with located(f"database {name!r}"):
                 for tier in sorted(self.by_table | self.by_plan):
                     self._replay(database, tier)
-            except InputError as error:
-                raise error.at(f"database {name!r}") from None
             self.done += 1
             self._tell()
 

@@ -12,11 +12,10 @@ from placement.cli import options as types
 from placement.cli.options import PLOT, PROGRESS, Subparsers, Switch, add_verb
 from placement.cli.output import (
     check_table_targets,
-    print_json,
     print_notes,
-    print_page,
     progress_of,
-    write_table,
+    show_result,
+    table_files,
 )
 from placement.cli.problem_options import apply_measures, instance_from, problem_from, read_moves
 from placement.errors import require
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from placement.overtime.replay import Deployments, Trace
     from placement.overtime.replay.run_replay import ReplayProgress
     from placement.problem import Problem
+    from placement.report.plots import Picture
 
 _DAY = date(2026, 3, 18)
 _SUFFIXES = (".csv", ".parquet")
@@ -126,22 +126,17 @@ def run(args: argparse.Namespace) -> int:
             asked = problem.replace(current=held.start(0, problem.rules.may_lead), moves=moves)
         how = {"tiers": tiers, "strategies": names, "method": args.method}
         result = replay(asked, trace, held, **how, progress=replayed)
-    written = []
-    if args.output is not None:
-        write_table(args.output, result.to_frame(), {}, force=args.force)
-        written.append(f"Written to {args.output}")
-    if args.plot is not None:
-        from placement.overtime.replay.plots import plot_overheads
-        from placement.report.plots import save_figure
 
-        shown = wanted if wanted in result.databases else result.databases[0]
-        save_figure(plot_overheads(result, shown), args.plot, force=args.force)
-        written.append(f"Drawn in {args.plot}")
-    if args.json:
-        print_json(replay_document(problem, trace, held, result, wanted, moves))
-    else:
-        text = replay_text(problem, trace, held, result, wanted, moves, top=args.top)
-        print_page("\n".join([text, *(["", *written] if written else [])]))
+    def draw() -> Picture:
+        from placement.overtime.replay.plots import plot_overheads
+
+        return plot_overheads(result, wanted if wanted in result.databases else result.databases[0])
+
+    about = problem, trace, held, result, wanted, moves
+    show_result(
+        args, lambda: replay_document(*about), lambda: replay_text(*about, top=args.top),
+        written=table_files(args, result.to_frame, {}, draw=draw),
+    )  # fmt: skip
     return exits.FOUND
 
 

@@ -270,26 +270,16 @@ class Arrival(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """Something that was not used, and why.
+    """Something that was not used, and why."""
 
-    Attributes
-    ----------
-    kind
-        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
-        "adopted", for a configuration that runs instead of the one recommended.
-    source, interval
-        Where it stood; the interval is empty for a whole file.
-    message
-        In a sentence.
-    digest
-        Of what was not used, where it could be read.
-    """
-
+    #: "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
+    #: "adopted", for a configuration that runs instead of the one recommended
     kind: str
+    #: `source`, `interval`: where it stood; the interval is empty for a whole file
     source: str
     interval: str
-    message: str
-    digest: str = ""
+    message: str  #: in a sentence
+    digest: str = ""  #: of what was not used, where it could be read
 
 
 class ArrivalScan(NamedTuple):
