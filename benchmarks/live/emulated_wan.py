@@ -1,7 +1,8 @@
 """A wide-area network on one machine: namespaces joined by delays, for unmodified servers.
 
-Each node is a network namespace with the address 10.77.0.N. A small program (``csrc/wan.c``) reads
-the packets that nodes send from TUN devices, and delivers each after the one-way delay of its pair.
+Each node is a network namespace with the address 10.77.0.N. A process (:mod:`benchmarks.live.wan`)
+reads the packets that nodes send from TUN devices, and delivers each after the one-way delay of its
+pair.
 It needs the right to make network namespaces: root, or user namespaces for everybody; and the
 device ``/dev/net/tun``. Nothing outside the namespaces is changed, and they end with the program.
 
@@ -10,6 +11,7 @@ Each direction of a path delays packets by half of the RTT, and keeps their orde
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,11 +20,10 @@ from typing import Self
 
 import numpy as np
 
-from benchmarks.live.programs import c_program
 from placement.errors import UnsupportedError
 from placement.support.checks import FloatArray
 
-_SOURCE = Path(__file__).parent / "csrc" / "wan.c"
+_PROGRAM = Path(__file__).with_name("wan.py")
 
 
 class EmulatedWan:
@@ -44,13 +45,13 @@ class EmulatedWan:
     def __enter__(self) -> Self:
         if not sys.platform.startswith("linux"):
             raise UnsupportedError("the emulated network needs Linux")
-        pipe, program = subprocess.PIPE, [c_program(_SOURCE)]
+        pipe = subprocess.PIPE
+        program = [sys.executable, "-S", str(_PROGRAM), str(len(self.names))]
         self._program = subprocess.Popen(
             program, stdin=pipe, stdout=pipe, text=True, start_new_session=True
         )
         try:
-            given = [f"nodes {len(self.names)}", *self._delays(), "start\n"]
-            words = self._ask("\n".join(given)).split()
+            words = self._ask().split()
             if words[:1] != ["ready"]:
                 raise UnsupportedError(f"no emulated network here: {' '.join(words[1:])}")
         except BaseException:
@@ -85,23 +86,20 @@ class EmulatedWan:
     def set_rtt(self, rtt: FloatArray) -> None:
         """Give all paths other RTTs, ms, shape (nodes, nodes); what is on its way stays."""
         self.rtt = (rtt + rtt.T) / 2
-        self._ask("\n".join([*self._delays(), "stats\n"]))  # answered when all were read
+        self._ask()
 
     def statistics(self) -> Mapping[str, int]:
         """Return how many packets were carried and dropped since the last call."""
-        carried, dropped = map(int, self._ask("stats\n").split()[1:])
+        carried, dropped = map(int, self._ask().split())
         return {"carried": carried, "dropped": dropped}
 
-    def _ask(self, text: str) -> str:
-        """Send commands, and return the line that answers."""
+    def _ask(self) -> str:
+        """Send the delays, and return the line that answers."""
         assert self._program is not None
         to, answers = self._program.stdin, self._program.stdout
         assert to is not None
         assert answers is not None
-        to.write(text)
+        json.dump(np.rint(5e5 * self.rtt).astype(int).tolist(), to)
+        to.write("\n")
         to.flush()
         return answers.readline()
-
-    def _delays(self) -> list[str]:
-        pairs = np.argwhere(~np.eye(len(self.names), dtype=bool)).tolist()
-        return [f"delay {a} {b} {500 * self.rtt[a, b]:.0f}" for a, b in pairs]
