@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.harness.result_rows import best_known, row_gap
 from placement.report.page import style_sheet
@@ -69,33 +68,26 @@ def method_panels(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> 
     since the gap is to the best bound that any method proved.
     """
     known, panels = best_known(rows), list[Panel]()
-    solved = [row for row in rows if row["outcome"] == "ok" and row["cell"]["method"] in methods]
-    for failures in sorted({row["cell"]["failures"] for row in solved}, key=_strictness):
-        gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for row in solved:
-            cell, gap = row["cell"], row_gap(row, known)
-            if cell["failures"] == failures and isinstance(cell["replicas"], int):
-                times[cell["method"]][cell["replicas"]].append(float(row["seconds"]))
-                if gap is not None:
-                    gaps[cell["method"]][cell["replicas"]].append(100 * gap)
-        for found, label in ((gaps, "gap %"), (times, "seconds")):
+    gaps = ((row, row_gap(row, known)) for row in rows)
+    found = pd.DataFrame(
+        {**row["cell"], "seconds": row["seconds"], "gap %": np.nan if gap is None else 100 * gap}
+        for row, gap in gaps
+        if row["outcome"] == "ok" and row["cell"]["method"] in methods
+    )
+    for failures in sorted(found["failures"].unique(), key=_strictness):
+        mine = found[found["failures"] == failures]
+        for label, prefix in (("gap %", ""), ("seconds", "_")):  # one legend for the two panels
+            medians = mine.pivot_table(label, "replicas", "method", "median")
             lines: dict[str, tuple[Sequence[Any], Sequence[float], Mapping[str, Any]]] = {}
             for place, method in enumerate(methods):
-                points = found.get(method)
-                if points:
-                    x = sorted(points)
+                if method in medians:
+                    points = medians[method].dropna()
                     style = {"marker": "o", "markersize": 3, "color": COLOURS[place % len(COLOURS)]}
-                    # one legend for the two panels
-                    lines[method if found is gaps else f"_{method}"] = (
-                        x,
-                        [statistics.median(points[size]) for size in x],
-                        style,
-                    )
+                    lines[prefix + method] = (points.index.tolist(), points.tolist(), style)
             scale: dict[str, Any] = {"yscale": "log"}
-            if found is gaps:
-                top = max((y for _, each, _ in lines.values() for y in each), default=0.0)
-                scale = {"ylim": (-0.03 * max(top, 1.0), 1.5 * max(top, 1.0))}
+            if not prefix:
+                top = max(1.0, medians.max(axis=None))
+                scale = {"ylim": (-0.03 * top, 1.5 * top)}
             axes = {"title": failures, "xlabel": "replicas", "ylabel": label, **scale}
             panels.append(Panel(lines, axes))
     return panels

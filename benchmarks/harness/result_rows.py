@@ -36,6 +36,8 @@ from placement.io.formats.document import parse_json
 from placement.io.formats.files import read_input
 from placement.text.text_tables import escape, table, wrap
 
+Row = Mapping[str, Any]
+
 FORMAT = "replica-placement benchmark results"
 VERSION = 1
 
@@ -50,8 +52,8 @@ class Results:
     Of rows with the same key the last counts; `source` is the path, for messages.
     """
 
-    runs: tuple[Mapping[str, Any], ...]
-    rows: tuple[Mapping[str, Any], ...]
+    runs: tuple[Row, ...]
+    rows: tuple[Row, ...]
     source: str = ""
 
     @property
@@ -69,8 +71,8 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     InputError names the line that is not what this program wrote.
     """
     source = os.fspath(path)
-    runs: list[Mapping[str, Any]] = []
-    rows: dict[str, Mapping[str, Any]] = {}
+    runs: list[Row] = []
+    rows: dict[str, Row] = {}
     for number, line in enumerate(read_input(path).split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -100,7 +102,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     return Results(tuple(runs), tuple(rows.values()), source)
 
 
-def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
+def best_known(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
     """Return, per group, the best proven lower bound and value; −∞ and +∞ if unknown.
 
     All rows of a group answer the same question, so the largest bound of one method holds for all.
@@ -116,7 +118,7 @@ def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, floa
     return found
 
 
-def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) -> float | None:
+def row_gap(row: Row, known: Mapping[str, tuple[float, float]]) -> float | None:
     """Return a row's relative gap to the best bound that any method proved for its question.
 
     (value − bound)/value, at least 0; None when the row has no value or no method proved a bound.
@@ -129,7 +131,7 @@ def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) ->
     return float(max(0.0, (value - bound) / abs(value)))
 
 
-def families(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+def families(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Split solved cells into titled families of questions that were put to the same methods.
 
     Within a family a median over all questions compares like with like; over a whole file it would
@@ -138,7 +140,7 @@ def families(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[
     asked: dict[str, list[str]] = {}
     for row in rows:
         asked.setdefault(row["group"], []).append(row["cell"]["method"])
-    found: dict[tuple[str, frozenset[str]], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, frozenset[str]], list[Row]] = {}
     for row in rows:
         key = (str(row["cell"]["failures"]), frozenset(asked[row["group"]]))
         found.setdefault(key, []).append(row)
@@ -153,25 +155,26 @@ def families(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[
     ]
 
 
-def time_ratio(rows: Sequence[Mapping[str, Any]], method: str, reference: str) -> float | None:
-    """Return the median of a method's time over the reference's, question by question.
-
-    Only questions that both answered count, and only pairs of the same run; None without any.
-    """
-    times = {
-        (row["group"], row.get("run"), row["cell"]["method"]): float(row["seconds"])
-        for row in rows
-        if row["outcome"] == "ok"
+def in_units(rows: Sequence[Row], reference: str) -> Iterator[tuple[Row, float]]:
+    """Yield answered rows, and their time in units of the reference's on that question and run."""
+    answered = [row for row in rows if row["outcome"] == "ok" and "seconds" in row]
+    unit = {
+        (row["group"], row.get("run")): float(row["seconds"])
+        for row in answered
+        if row["cell"].get("method") == reference
     }
-    ratios = [
-        seconds / times[group, run, reference]
-        for (group, run, who), seconds in times.items()
-        if who == method and times.get((group, run, reference), 0.0) > 0
-    ]
-    return statistics.median(ratios) if ratios else None
+    for row in answered:
+        if base := unit.get((row["group"], row.get("run"))):
+            yield row, row["seconds"] / base
 
 
-def contradictions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def time_ratio(rows: Sequence[Row], method: str, reference: str) -> float | None:
+    """Return the median of a method's time over the reference's; None without any pair."""
+    found = [x for row, x in in_units(rows, reference) if row["cell"].get("method") == method]
+    return statistics.median(found) if found else None
+
+
+def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the groups in which a proven bound lies above another method's value, in words."""
     return tuple(
         f"{group}: the bound {bound:.12g} is above the value {value:.12g}"
@@ -247,7 +250,7 @@ def _row_lists(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{name}", value
 
 
-def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], reference: str) -> str:
+def _shared_table(groups: Sequence[tuple[str, Sequence[Row]]], reference: str) -> str:
     """Return one line per method: the gap in each group of questions, then proofs and times."""
     every = [row for _, rows in groups for row in rows]
     heads = (title.removeprefix("Failure constraint: ").split(" put")[0] for title, _ in groups)
@@ -270,7 +273,7 @@ def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], ref
     return markdown_table(names, lines, rule=" --- ")
 
 
-def _solved(results: Results) -> list[Mapping[str, Any]]:
+def _solved(results: Results) -> list[Row]:
     return [row for row in results.rows if row["cell"].get("kind") == "solve"]
 
 
@@ -298,7 +301,7 @@ def _machines(results: Results) -> str:
     )
 
 
-def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[dict[str, str]]:
+def method_rows(rows: Sequence[Row], reference: str = "") -> list[dict[str, str]]:
     """Return one line of the table per method, by heads.
 
     Gap is to the best bound that any method proved for the question; `best` counts the questions
@@ -337,7 +340,7 @@ def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[
     return lines
 
 
-def _unanswered(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _unanswered(rows: Sequence[Row]) -> list[str]:
     """List every cell that failed; refusals are told once per method and reason."""
     seen: Counter[tuple[str, str, str]] = Counter()
     for row in (row for row in rows if row["outcome"] != "ok"):
@@ -370,7 +373,6 @@ _LEAST_SECONDS = 2e-4
 """Below this a timing is mostly that of the clock and the dispatch; such cells are not judged."""
 
 _PROVEN = ("optimal", "infeasible")
-Row = Mapping[str, Any]
 
 
 class Change(NamedTuple):
@@ -426,7 +428,7 @@ def compare(
         )
     known = best_known(before.rows), best_known(after.rows)
     changes = [change for key in common for change in _quality(old[key], new[key], known)]
-    units = _in_units(before, reference), _in_units(after, reference)
+    units = _times(before, reference), _times(after, reference)
     factors: defaultdict[str, list[float]] = defaultdict(list)
     for key in common:
         if key in units[0] and key in units[1]:
@@ -472,26 +474,15 @@ def _quality(
             yield Change(label, "gap", f"{100 * x:.3g} % → {100 * y:.3g} %", y > x)
 
 
-def _seconds(row: Row) -> float:
-    """Median of the seconds of a row's runs."""
-    return float(statistics.median(row.get("seconds_again") or [row["seconds"]]))
-
-
-def _in_units(results: Results, reference: str) -> dict[str, float]:
+def _times(results: Results, reference: str) -> dict[str, float]:
     """Key -> time in units of the reference in the same run; the reference's in calibrations."""
-    answered = [row for row in results.rows if row["outcome"] == "ok" and "seconds" in row]
-    unit = {
-        (row["group"], row.get("run")): _seconds(row)
-        for row in answered
-        if row["cell"].get("method") == reference
-    }
     found = {}
-    for row in answered:
-        base = unit.get((row["group"], row.get("run")))
-        if row["cell"].get("method") == reference:
-            base = row.get("calibration_seconds")
-        if base and _seconds(row) >= _LEAST_SECONDS:
-            found[row["key"]] = _seconds(row) / base
+    for row, ratio in in_units(results.rows, reference):
+        base = row.get("calibration_seconds", 0.0)
+        if row["seconds"] >= _LEAST_SECONDS and row["cell"].get("method") != reference:
+            found[row["key"]] = ratio
+        elif row["seconds"] >= _LEAST_SECONDS and base > 0:
+            found[row["key"]] = row["seconds"] / base
     return found
 
 
