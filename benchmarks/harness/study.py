@@ -42,7 +42,7 @@ MODULES = MappingProxyType(
         "contingency": "benchmarks.contingency",
         "commit_paths": "benchmarks.commit_paths.study",
         "exact.leader_waits": "benchmarks.exact.variants:LEADER_WAITS",
-        "exact.measures": "benchmarks.exact.measures",
+        "exact.measures": "benchmarks.exact.variants:MEASURES",
         "exact.rules": "benchmarks.exact.variants:RULES",
         "exact.scale": "benchmarks.exact.scale",
         "exact.set_waits": "benchmarks.exact.variants:SET_WAITS",
