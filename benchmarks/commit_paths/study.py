@@ -598,16 +598,9 @@ def _facts(name: str) -> Row:
 
 
 class _CommitPaths(Study):
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the study."""
-        super().add_options(parser)
-        parser.add_argument("--fit", action="store_true", help="only write the constants")
-        parser.add_argument("--again", dest="resume", action="store_false",
-                            help="measure what was measured before too")  # fmt: skip
-        parser.set_defaults(resume=True)
-
     def run(self, options: argparse.Namespace) -> int:
         """Measure the layouts that the files lack, or write the constants; return the exit code."""
+        options.resume = not options.again
         if not options.fit:
             return super().run(options)
         fit(read_results(options.results))
@@ -617,7 +610,7 @@ class _CommitPaths(Study):
 STUDY = _CommitPaths(
     "commit_paths",
     {name: functools.partial(_measured, name) for name in SYSTEMS},
-    {"count": 9, "layout": ""},
+    {"count": 9, "layout": "", "fit": False, "again": False},
     ("system", "part", "layout", "operation", "client", "measured", "low", "high", "n"),
     apart=True,
     group="system",

@@ -58,7 +58,7 @@ MODULES = MappingProxyType(
         "online.selection.ladder": "benchmarks.online.selection:BOUNDS",
         "online.selection.wide_area": "benchmarks.online.selection:WIDE",
         "overtime.leader_moves": "benchmarks.overtime.leader_moves",
-        "overtime.leader_shares": "benchmarks.overtime.leader_shares",
+        "overtime.leader_shares": "benchmarks.overtime.replay:SHARES",
         "overtime.replay": "benchmarks.overtime.replay",
         "paper_tier3": "benchmarks.paper_tier3",
         "paper_tier3.replicas": "benchmarks.paper_tier3:REPLICAS",
