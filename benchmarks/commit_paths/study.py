@@ -225,7 +225,9 @@ class System:
                 "voters": VOTERS, "program": program, "folder": program.parent}  # fmt: skip
         every = []
         for i, host in enumerate(bench.hosts):
-            own = {"i": i, "number": i + 1, "rank": 9 - i, "host": host, "data": data[i]}
+            drawn = random.Random(i + 1).sample(range(-(2**63), 2**63, 2**40), 16)
+            own = {"i": i, "number": i + 1, "rank": 9 - i, "host": host, "data": data[i],
+                   "tokens": ",".join(map(str, drawn))}  # fmt: skip
             values = {name: str(value) for name, value in {**same, **own}.items()}
             more = [self.values, self.follower if i else {}, self.learner if i >= VOTERS else {}]
             for name, text in ((name, text) for some in more for name, text in some.items()):

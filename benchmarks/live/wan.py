@@ -30,7 +30,7 @@ from collections import Counter
 from pathlib import Path
 
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000  # unshare(2)
-_TUN, _NO_PI, _SET_TUN = 0x1, 0x1000, 0x400454CA  # linux/if_tun.h
+_TUN, _NO_PI, _SET_TUN = 0x1, 0x1000, 0x400454CA  # of TUN devices
 _UP, _RUNNING = 0x1, 0x40
 _GET_FLAGS, _SET_FLAGS, _SET_ADDRESS, _SET_MASK, _SET_MTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 _TIMER_SLACK = 29  # prctl(2)
