@@ -51,7 +51,7 @@ from placement.quorumstore import (
     stages,
     structural_reasons,
 )
-from placement.quorumstore.plan import BestSet
+from placement.quorumstore.plan import BestSet, spread_sets
 from placement.support.checks import FloatArray, IntArray, read_only
 from placement.support.status import Status, Termination, least_bound
 from placement.support.work import large_count
@@ -486,9 +486,7 @@ class _FirstOfTies:
         """Judge every set within the limits of the best so far, some spread sets first."""
         count, goal = len(self.problem.sites), self.problem.goal
         for size, read, write in self.problem.pairs:
-            starts = np.arange(count)[:, np.newaxis]
-            spread = np.sort((starts + np.arange(size) * (count // size)) % count, axis=1)
-            self.judge(spread, read, write)
+            self.judge(spread_sets(size, count), read, write)
         for pair in self.problem.pairs:
             for first in range(count - pair[0] + 1):
                 lower = True

@@ -273,18 +273,15 @@ def _answers(
     problem: QuorumProblem, batches: Iterator[KeyBatch], processes: int
 ) -> Iterator[tuple[list[KeyRow], int]]:
     """Yield the rows of each batch, and how many demands were solved for them."""
+    solve = partial(solve_batch, problem)
     if processes == 1:
-        yield from _in_order(batches, lambda *work: partial(solve_batch, problem, *work), 1)
+        yield from _in_order(batches, lambda *work: partial(solve, *work), 1)
         return
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
-    with pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         try:
             # A bounded window keeps memory flat however long the table is.
-            yield from _in_order(
-                batches,
-                lambda *work: pool.submit(solve_batch, problem, *work).result,
-                2 * processes,
-            )
+            window = 2 * processes
+            yield from _in_order(batches, lambda *work: pool.submit(solve, *work).result, window)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -334,9 +331,7 @@ def _fingerprint(problem: QuorumProblem, source: Path) -> str:
     words = [problem.sites, problem.regions, problem.rules, problem.goal, row_names()]
     digest.update(repr(words).encode())
     with source.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, lambda: digest).hexdigest()
 
 
 def _open_journal(journal: Path, fingerprint: str) -> int:

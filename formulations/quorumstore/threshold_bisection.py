@@ -40,7 +40,7 @@ from placement.quorumstore import (
     stages,
     structural_reasons,
 )
-from placement.quorumstore.plan import BestSet
+from placement.quorumstore.plan import BestSet, spread_sets
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early
 
@@ -291,9 +291,7 @@ def start_configuration(
     count = len(problem.sites)
     for total, read, write in problem.pairs:
         busiest = np.sort(np.argsort(-demand, kind="stable")[:total])[np.newaxis]
-        steps = np.arange(total) * (count // total)
-        spread = np.sort((np.arange(count)[:, np.newaxis] + steps) % count, axis=1)
-        for rows in (busiest, spread):
+        for rows in (busiest, spread_sets(total, count)):
             best = BestSet(problem, goal, deadline=deadline)
             with contextlib.suppress(TimeoutError):
                 best.offer(rows, read, write)

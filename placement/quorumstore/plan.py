@@ -342,6 +342,12 @@ def swap_neighbours(replicas: tuple[int, ...], sites: int) -> IntArray:
     return np.array(rows, dtype=np.intp).reshape(-1, len(replicas))
 
 
+def spread_sets(size: int, sites: int) -> IntArray:
+    """Sets that are spread out by index, one from each site on; shape (sites, N), rows sorted."""
+    steps = np.arange(size) * (sites // size)
+    return np.sort((np.arange(sites)[:, np.newaxis] + steps) % sites, axis=1)
+
+
 @dataclass(slots=True)
 class BestSet:
     """The best configuration seen, with its rank."""

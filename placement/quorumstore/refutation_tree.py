@@ -183,15 +183,9 @@ def replay(
     walk = _Walk(ScenarioBounds(problem, below), np.array(tree.order, dtype=np.intp))
     for (size, read, write), levels in zip(problem.pairs, tree.numbers, strict=True):
         walk.through(size, (read, write), levels)
-    return SetAccount(
-        walk.least,
-        sum(math.comb(sites, size) for size, _, _ in problem.pairs),
-        walk.by_rules,
-        walk.by_normal,
-        walk.by_losses,
-        walk.evaluated,
-        tree.steps - walk.evaluated,
-    )
+    many = sum(math.comb(sites, size) for size, _, _ in problem.pairs)
+    counts = (walk.by_rules, walk.by_normal, walk.by_losses, walk.evaluated)
+    return SetAccount(walk.least, many, *counts, tree.steps - walk.evaluated)
 
 
 class _Walk:
