@@ -44,6 +44,7 @@ from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 
 _TARGET = 1e6
+"""Objective of a program that is scaled for a value: far above the tolerances of HiGHS."""
 
 
 def no_step() -> None:
@@ -332,7 +333,7 @@ def _money(p: PlacementProgram) -> Iterator[Any]:
 
     With m_r the least price of a replica at r over the leaders,
 
-        Σ_r m_r x_r + Σ_ℓr (a^ℓ_r − m_r) w_ℓr + Σ_ℓ K_ℓ y_ℓ + Σ_r b_r (v_r − h_r) + Σ_cr n_cr z_cr.
+        Σ_r m_r x_r + Σ_ℓr (a^ℓ_r − m_r) w_ℓr + Σ_ℓ K_ℓ y_ℓ + Σ_r b_r v_r + Σ_cr n_cr z_cr.
     """
     m, terms = p.model, p.terms
     if not terms.costs:
@@ -532,10 +533,9 @@ def _add_members(p: PlacementProgram) -> None:
 def add_leader_waits(p: PlacementProgram) -> None:
     """E_ℓi ≤ y_ℓ, and what the roles hold when the wait of ℓ ends within its i-th radius.
 
-    A row Σ a_r v_r + Σ b_r x_r + Σ c_r L_r ≥ n of :mod:`placement.evaluation.waits.wait_rows`
-    becomes
+    A row Σ a_r v_r + Σ b_r x_r ≥ n of :mod:`placement.evaluation.waits.wait_rows` becomes
 
-        Σ_{r ≠ ℓ} (a_r v_r + b_r x_r + c_r L_r)  ≥  (n − a_ℓ − b_ℓ − c_ℓ) E_ℓi − N (1 − E_ℓi):
+        Σ_{r ≠ ℓ} (a_r v_r + b_r x_r)  ≥  (n − a_ℓ − b_ℓ) E_ℓi − N (1 − E_ℓi):
 
     the leader's own part is set aside, as in `NESTED`, and N is what the negative coefficients can
     come to. The last radius holds whenever ℓ leads: no configuration waits longer.
