@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69539,
-    "formulations": 32393,
+    "formulations": 32384,
     "heuristics": 5473,
     "benchmarks": 11785,
     "tests": 48932,
@@ -40,7 +40,7 @@ ROOMS = {
     "formulations/milp": 1703,
     "formulations/online": 1564,
     "formulations/overtime": 227,
-    "formulations/quorumstore": 3334,
+    "formulations/quorumstore": 3325,
     "formulations/solvers": 1071,
     "formulations/waits": 1174,
     "heuristics/local_search": 1083,
