@@ -180,11 +180,11 @@ one event for each leader:
 >>> result = search(core)
 >>> result.configuration.leader, result.configuration.replicas, result.score
 (1, (0, 1), 5.0)
->>> for proof in result.certificate.leaders:
-...     print(proof.to_json())
-{'leader': 1, 'events': [['close', [1.0, 0.0, 2.0]]]}
-{'leader': 0, 'events': [['close', [0.0, 1.0, 3.0]]]}
-{'leader': 2, 'events': [['close', [3.0, 2.0, 0.0]]]}
+>>> for events in result.certificate.leaders.items():
+...     print(events)
+(1, [['close', [1.0, 0.0, 2.0]]])
+(0, [['close', [0.0, 1.0, 3.0]]])
+(2, [['close', [3.0, 2.0, 0.0]]])
 
 Under a, f(c) = a and L = 0 + 1 + 3 + 2 · 1 = 6; under c, L = 3 + 2 + 0 + 2 · 2 = 9: both are at
 least 5.
@@ -194,6 +194,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -205,196 +206,79 @@ FORMAT = "replica-placement/bound/1"
 """Name and version of the format."""
 
 _FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, EVENTS_OF, _TRANSFER = range(1, 9)
+_NUMBERED = {_BRANCH: "branch", _PART: "part", EVENTS_OF: "events of"}
 
+Event = list[Any]
+"""An event as the module shows it; leader −1 in the program is ``null`` in the file.
 
-@dataclass(frozen=True, slots=True)
-class Beta:
-    """New closest-assignment multipliers: (site, active client, value)."""
-
-    entries: tuple[tuple[int, int, float], ...]
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["beta", [list(entry) for entry in self.entries]]
-
-
-@dataclass(frozen=True, slots=True)
-class Transfers:
-    """Transfers of cost: (giver, the last of its sites, taker, amount); clients are active ones."""
-
-    entries: tuple[tuple[int, int, int, float], ...]
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["transfer", [list(entry) for entry in self.entries]]
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """Sites that no configuration better than the claim holds, and sites that each one holds."""
-
-    u: tuple[float, ...]
-    out: tuple[int, ...]
-    kept: tuple[int, ...]
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["fix", list(self.u), list(self.out), list(self.kept)]
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """Event: the bound at given multipliers proves the claim for the state."""
-
-    u: tuple[float, ...]
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["close", list(self.u)]
-
-
-@dataclass(frozen=True, slots=True)
-class Enumerate:
-    """Event: the state is proved by evaluation of its configurations."""
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["enumerate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Event: first the state with a replica at `site`, then the state without."""
-
-    site: int
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["branch", self.site]
-
-
-@dataclass(frozen=True, slots=True)
-class CloseByShared:
-    """Event: as :class:`Close`, with the multipliers of another leader, moved along."""
-
-    number: int
-
-    def to_json(self) -> list[object]:
-        """Return the event as a list."""
-        return ["shared", self.number]
-
-
-Event = Beta | Transfers | Fix | Close | CloseByShared | Enumerate | Branch
-
-
-@dataclass(frozen=True, slots=True)
-class _PutOff:
-    """Place in the record of a part whose events are recorded later."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class _EventsOf:
-    """Mark in the record before the events of a part."""
-
-    number: int
+In the record of a kernel ["part", n] stands in the place of a part that is recorded later, and
+["events of", n] before the events of that part.
+"""
 
 
 def close_event(u: FloatArray) -> FloatArray:
-    """Return the flat form of :class:`Close`, as the kernels record it."""
+    """Return the flat form of "close", as the kernels record it."""
     return np.concatenate([[float(_CLOSE), 0.0], u])
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderEvents:
-    """Events of one leader; leader −1 in the program is ``null`` in the file."""
+def decode_trees(log: FloatArray, leaders: Collection[int], clients: int) -> dict[int, list[Event]]:
+    """Decode the record of the trees, part by part; return the events by leader.
 
-    leader: int
-    events: tuple[Event, ...]
-
-    @classmethod
-    def decode(cls, leader: int, flat: FloatArray, clients: int) -> LeaderEvents:
-        """Read the numbers that a kernel recorded of a leader, with so many active clients."""
-        whole: list[Event] = []
-        for event in _events(flat, clients):
-            assert not isinstance(event, _PutOff | _EventsOf)
-            whole.append(event)
-        return cls(leader, tuple(whole))
-
-    @classmethod
-    def decode_trees(
-        cls, log: FloatArray, leaders: Collection[int], clients: int
-    ) -> dict[int, LeaderEvents]:
-        """Decode the record of the trees, part by part; return the events by leader.
-
-        A part that was put off stands in its place by its number, and counts as it was recorded
-        last: a tree may begin again. The number of the whole of a tree is that of the leader.
-        """
-        parts: dict[int, list[Event | _PutOff]] = {}
-        current: list[Event | _PutOff] = []
-        for event in _events(log, clients):
-            if isinstance(event, _EventsOf):
-                parts[event.number] = current = []
-            else:
-                current.append(event)
-        begun = [leader for leader in leaders if leader in parts]
-        return {leader: cls(leader, tuple(_joined(leader, parts))) for leader in begun}
-
-    def to_json(self) -> dict[str, object]:
-        """Return the proof as JSON-like data."""
-        return {
-            "leader": None if self.leader < 0 else self.leader,
-            "events": [event.to_json() for event in self.events],
-        }
+    A part that was put off counts as it was recorded last: a tree may begin again. The number of
+    the whole of a tree is that of the leader.
+    """
+    parts: dict[int, list[Event]] = {}
+    current: list[Event] = []
+    for event in decode_events(log, clients):
+        if event[0] == "events of":
+            parts[event[1]] = current = []
+        else:
+            current.append(event)
+    return {leader: list(_joined(leader, parts)) for leader in leaders if leader in parts}
 
 
-def _joined(first: int, parts: Mapping[int, Sequence[Event | _PutOff]]) -> Iterator[Event]:
+def _joined(first: int, parts: Mapping[int, Sequence[Event]]) -> Iterator[Event]:
     """Yield the events of a part, with the events of postponed parts in their places."""
     open_ones = [iter(parts[first])]
     while open_ones:
         for event in open_ones[-1]:
-            if isinstance(event, _PutOff):
-                open_ones.append(iter(parts[event.number]))
+            if event[0] == "part":
+                open_ones.append(iter(parts[event[1]]))
                 break
             yield event
         else:
             open_ones.pop()
 
 
-def _events(flat: FloatArray, clients: int) -> Iterator[Event | _PutOff | _EventsOf]:
+def decode_events(flat: FloatArray, clients: int) -> Iterator[Event]:
+    """Yield the events of the numbers that a kernel recorded, with so many active clients."""
     at = 0
 
-    def numbers(count: int) -> list[float]:
+    def numbers(count: float) -> list[float]:
         nonlocal at
-        chunk: list[float] = flat[at : at + count].tolist()
-        at += count
+        chunk: list[float] = flat[at : at + int(count)].tolist()
+        at += int(count)
         return chunk
 
-    def sites() -> tuple[int, ...]:
-        (count,) = numbers(1)
-        return tuple(map(int, numbers(int(count))))
+    def sites() -> list[int]:
+        return list(map(int, numbers(*numbers(1))))
 
     while at < len(flat):
         kind, value = numbers(2)
         if kind == _FIX:
-            yield Fix(tuple(numbers(clients)), sites(), sites())
+            yield ["fix", numbers(clients), sites(), sites()]
         elif kind == _CLOSE:
-            yield Close(tuple(numbers(clients)))
+            yield ["close", numbers(clients)]
         elif kind == _ENUMERATE:
-            yield Enumerate()
-        elif kind == _BRANCH:
-            yield Branch(int(value))
-        elif kind == _PART:
-            yield _PutOff(int(value))
-        elif kind == EVENTS_OF:
-            yield _EventsOf(int(value))
+            yield ["enumerate"]
+        elif kind in _NUMBERED:
+            yield [_NUMBERED[int(kind)], int(value)]
         elif kind == _BETA:
             entries = (numbers(3) for _ in range(int(value)))
-            yield Beta(tuple((int(j), int(c), x) for j, c, x in entries))
+            yield ["beta", [[int(j), int(c), x] for j, c, x in entries]]
         elif kind == _TRANSFER:
             moves = (numbers(4) for _ in range(int(value)))
-            yield Transfers(tuple((int(g), int(i), int(h), x) for g, i, h, x in moves))
+            yield ["transfer", [[int(g), int(i), int(h), x] for g, i, h, x in moves]]
         else:
             raise AssertionError(f"a kernel recorded an unknown event {kind}")
 
@@ -404,9 +288,8 @@ class Certificate:
     """The certificate of an optimum; see the module.
 
     The claim is `bound`, with its granularity g (0: none). `clients` are the indices of the active
-    clients, in the order in which u and β count them. `leaders` has one proof per leader that may
-    lead, or one for all; `references` the multipliers that leaders share, by the number in
-    :class:`CloseByShared`.
+    clients, in the order in which u and β count them. `leaders` has the events of each that may
+    lead, or of one for all; `references` the multipliers that "shared" counts.
     """
 
     configuration: Configuration
@@ -414,7 +297,7 @@ class Certificate:
     bound: float
     granularity: float
     clients: tuple[int, ...]
-    leaders: tuple[LeaderEvents, ...]
+    leaders: Mapping[int, list[Event]]
     references: tuple[ReferenceLeader, ...] = ()
 
     @classmethod
@@ -434,40 +317,35 @@ class Certificate:
         `recorded` has events by leader; of a leader without any the last multipliers close it, by a
         later incumbent perhaps. `log` has the trees; a leader's tree counts in place of its events.
         """
-        trees = LeaderEvents.decode_trees(log, recorded, len(clients))
+        trees = decode_trees(log, recorded, len(clients))
         numbers: dict[ReferenceLeader, int] = {}
-        leaders = []
+        leaders: dict[int, list[Event]] = {}
         for leader, events in recorded.items():
             reference = multipliers.shared.get(leader)
             if leader in trees:
-                leaders.append(trees[leader])
+                leaders[leader] = trees[leader]
             elif not len(events) and reference is not None:
                 number = numbers.setdefault(reference, len(numbers))
-                leaders.append(LeaderEvents(leader, (CloseByShared(number),)))
+                leaders[leader] = [["shared", number]]
             else:
                 events = events if len(events) else close_event(multipliers[leader])
-                leaders.append(LeaderEvents.decode(leader, events, len(clients)))
+                leaders[leader] = list(decode_events(events, len(clients)))
         return cls(
-            configuration=configuration,
-            score=score,
-            bound=bound,
-            granularity=granularity,
-            clients=tuple(clients),
-            leaders=tuple(leaders),
-            references=tuple(numbers),
+            configuration, score, bound, granularity, tuple(clients), leaders, tuple(numbers)
         )
 
     def to_json(self) -> Mapping[str, object]:
         """Return the certificate as JSON-like data; site and client numbers are indices."""
         return {
             "format": FORMAT,
-            "leader": self.configuration.leader,
-            "voters": list(self.configuration.voters),
-            "replicas": list(self.configuration.replicas),
+            **self.configuration.to_document(),
             "score": self.score,
             "bound": self.bound,
             "granularity": self.granularity,
             "clients": list(self.clients),
-            "proofs": [proof.to_json() for proof in self.leaders],
+            "proofs": [
+                {"leader": None if leader < 0 else leader, "events": events}
+                for leader, events in self.leaders.items()
+            ],
             **({"shared": [one.to_json() for one in self.references]} if self.references else {}),
         }

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
-from formulations.exact.certificate_events import Transfers
 from formulations.exact.kernel import Incumbent, Kernel, compiled_available, open_kernel
 from formulations.exact.p_median import p_median_descents as primal
 from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
@@ -408,10 +407,10 @@ needs_compiled = pytest.mark.skipif(not compiled_available(), reason="no compile
 def moved(result) -> int:
     """Return the number of transfers in a certificate."""
     return sum(
-        len(event.entries)
-        for proof in result.certificate.leaders
-        for event in proof.events
-        if isinstance(event, Transfers)
+        len(event[1])
+        for events in result.certificate.leaders.values()
+        for event in events
+        if event[0] == "transfer"
     )
 
 
@@ -457,9 +456,9 @@ def test_proofs_with_transfers_of_several_leaders_hold(seed, inflated):
     found = search(core, kernel="tight", pretend=pretended)
     assert found.score == pytest.approx(usual.score, rel=1e-12)
     with_transfers = [
-        proof
-        for proof in found.certificate.leaders
-        if any(isinstance(event, Transfers) for event in proof.events)
+        leader
+        for leader, events in found.certificate.leaders.items()
+        if any(event[0] == "transfer" for event in events)
     ]
     assert len(with_transfers) >= (2 if seed in (3, 4, 5) else 0)
     assert_proved(core, found.certificate)

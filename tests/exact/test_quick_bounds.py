@@ -18,8 +18,7 @@ from formulations.exact.branch_and_bound import (
     Stop,
     search,
 )
-from formulations.exact.certificate_events import ReferenceLeader
-from formulations.exact.kernel import QuickBounds, open_kernel
+from formulations.exact.kernel import QuickBounds, ReferenceLeader, open_kernel
 from formulations.exact.warm_start import adapt_multipliers
 from placement.methods.options import Progress
 from placement.support.status import Termination
@@ -81,7 +80,7 @@ def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated, sha
     assert all(report.bound <= best * (1 + 1e-12) for report in reports)
     check_result(core, result, best)
     if result.certificate is not None:
-        assert {proof.leader for proof in result.certificate.leaders} == set(core.leaders.tolist())
+        assert set(result.certificate.leaders) == set(core.leaders.tolist())
 
 
 @settings(max_examples=examples(60))

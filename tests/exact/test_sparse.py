@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
-from formulations.exact.certificate_events import LeaderEvents
+from formulations.exact.certificate_events import decode_trees
 from formulations.exact.kernel import Incumbent, Kernel, compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.status import Status
@@ -160,7 +160,7 @@ def test_a_tree_that_begins_anew_forgets_what_it_has_learned_only_of_large_quest
 
 def test_what_was_recorded_last_of_a_part_counts():
     log = np.array([7, 1, 6, 9, 7, 9, 3, 0, 7, 1, 4, 2, 6, 10, 3, 0, 7, 10, 2, 0, 0.5], dtype=float)
-    events = LeaderEvents.decode_trees(log, [1, 2], 1)[1].to_json()["events"]
+    events = decode_trees(log, [1, 2], 1)[1]
     assert events == [["branch", 2], ["close", [0.5]], ["enumerate"]]
 
 
