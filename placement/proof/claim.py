@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -85,6 +85,30 @@ class Scale:
         """x·2^g; infinite where that is beyond the doubles."""
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(values, self.shift))
+
+    def whole(self, values: FloatArray) -> Integers:
+        """x·2^g rounded down, of finite numbers that are not too large."""
+        return np.floor(self.scaled(values)).astype(np.int64)
+
+    def holds(self, times: int, *values: FloatArray) -> bool:
+        """Return whether the absolute values of all sum to so many times T at most."""
+        with np.errstate(over="ignore"):
+            return bool(sum(self.scaled(np.abs(x)).sum() for x in values) <= times * self.total)
+
+
+@dataclass(frozen=True)
+class ExactScale(Scale):
+    """The exact grid, in Python's integers: nothing is too large for it."""
+
+    total: float = math.inf
+
+    def whole(self, values: FloatArray) -> Integers:
+        """x·2^g; numbers that are not on the grid are rounded down."""
+        return integers(values, self.shift)
+
+    def holds(self, times: int, *values: FloatArray) -> bool:
+        """Return True."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -192,10 +216,9 @@ class Claim:
         """Return the cases of the waits of a leader; None where it waits for m votes alone."""
         return WaitCases.of(self._demand, self.rules, [leader]) if self.by_cases else None
 
-    def price(self, leaders: int | Sequence[int] | None) -> FloatArray:
-        """Price of a replica at each site under a leader; groups are for questions without any."""
-        single = len(self._prices) == 1 or not isinstance(leaders, int)
-        return self._prices[0 if single else leaders]  # type: ignore[index]
+    def price(self, leader: int | None) -> FloatArray:
+        """Price of a replica at each site under a leader."""
+        return self._prices[0 if leader is None or len(self._prices) == 1 else leader]
 
     @property
     def varies(self) -> bool:
@@ -214,13 +237,9 @@ class Claim:
         fixed = self.near * self.client_rtt[self.clients, leader]
         return shared.under(leader, self.relay, fixed, self.site_rtt)
 
-    def to_leader(self, leaders: int | Sequence[int]) -> FloatArray:
-        """RTT from each site to a leader, or to the closest of a group; 0 without any."""
-        if isinstance(leaders, int):
-            return np.ascontiguousarray(self.scenario_rtt[:, :, leaders])
-        if not leaders:  # no successor is possible, which only the rest of a bound says
-            return np.zeros(self.scenario_rtt.shape[:2])
-        return np.asarray(self.scenario_rtt[:, :, list(leaders)].min(axis=2))
+    def to_leader(self, leader: int) -> FloatArray:
+        """RTT from each site to a leader, shape (scenarios, sites)."""
+        return np.ascontiguousarray(self.scenario_rtt[:, :, leader])
 
     def wait_places(self, leader: int) -> FloatArray:
         """Waits of the sites as far as their order counts: RTTs, or places in a common order."""

@@ -125,7 +125,9 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
 
     @cached_property
     def _exact_bounds(self) -> ExactCosts:
-        return self._exact.after(self._transfers) if self._transfers else self._exact
+        after = self._exact.after(self._transfers) if self._transfers else self._exact
+        assert after is not None  # exact integers hold any transfers
+        return after
 
     def replay(self, events: Sequence[Sequence[Any]]) -> None:
         """Replay a proof; CertificateError at the first event that does not hold."""

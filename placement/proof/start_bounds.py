@@ -30,7 +30,6 @@ from placement.proof.costs.rounded_costs import (
     BELOW,
     Whole,
     rounded_constant,
-    rounded_price,
     whole,
 )
 from placement.proof.event_tree import CELLS_PER_STEP, STEPS_OF_A_CALL
@@ -95,7 +94,7 @@ def _reach(claim: Claim, leaders: IntArray, u: FloatArray) -> BoolArray:
     multipliers = np.floor(scaled).astype(np.int64)
     rho = np.empty((len(leaders), len(rules.may_hold)), dtype=np.int64)
     near, relay = np.ascontiguousarray(grid.near_costs), np.ascontiguousarray(grid.relay)
-    price = rounded_price(claim, np.array([claim.price(leader) for leader in leaders.tolist()]))
+    price = grid.whole(np.array([claim.price(leader) for leader in leaders.tolist()]))
     constant = rounded_constant(claim, leaders) + price[np.arange(len(leaders)), leaders]
     reached = grid.up(claim.needed, claim.bits) - constant.astype(object)
     for k, leader in enumerate(leaders.tolist()):

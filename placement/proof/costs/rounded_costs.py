@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import numpy.typing as npt
 
-from placement.proof.claim import Claim, Scale, wait_columns
+from placement.proof.claim import Claim, Integers, Scale, wait_columns
 from placement.proof.costs.cheap_pairs import (
     CompiledPairs,
     SortedBetas,
@@ -69,32 +69,31 @@ class TableCosts:
     replica costs at each site.
     """
 
-    def __init__(self, rank: IntArray, grid: Scale, table: Whole | None) -> None:
+    dtype: type = np.int64
+
+    def __init__(self, rank: IntArray, grid: Scale, table: Integers | None) -> None:
         self.rank, self.grid = rank, grid
         self.constant = 0
-        self.price: Whole = np.zeros(rank.shape[1], dtype=np.int64)
+        self.price: Integers = np.zeros(rank.shape[1], dtype=self.dtype)
         self._last: tuple[Betas, SortedBetas] | None = None
-        self._kept: Whole | None
+        self._kept: Integers | None
         self.use_table(table)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Return whether multipliers have a rounded form: Σ |u| + Σ β is at most 2 T."""
-        with np.errstate(over="ignore"):
-            size = self.grid.scaled(np.abs(u)).sum() + self.grid.scaled(beta.values).sum()
-        return bool(size <= 2 * self.grid.total)
+        return self.grid.holds(2, u, beta.values)
 
     def after(self, transfers: CostTransfers) -> Self | None:
         """Return the costs after transfers, for bounds alone; None: without a rounded form."""
-        amounts = self.grid.scaled(transfers.amounts)
-        if not amounts.sum() <= self.grid.total:
+        if not self.grid.holds(1, transfers.amounts):
             return None
         changed = copy.copy(self)
         costs = np.array(self._whole_costs(slice(None)))
-        transfers.apply(costs, np.floor(amounts).astype(np.int64), self.rank)
+        transfers.apply(costs, self.grid.whole(transfers.amounts), self.rank)
         changed.use_table(costs)
         return changed
 
-    def use_table(self, costs: Whole | None, made: _Made | None = None) -> None:
+    def use_table(self, costs: Integers | None, made: _Made | None = None) -> None:
         """Take other costs of pairs of a client and a site, shape (clients, sites).
 
         `made`: what was made of these costs before.
@@ -103,8 +102,8 @@ class TableCosts:
         self._made = _Made() if made is None else made
         self._lists: list[CompiledPairs] = []
         nowhere = np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
-        self._nearest: list[tuple[frozenset[int], IntArray, Whole]] = [
-            (frozenset(), nowhere, np.zeros(len(self.rank), dtype=np.int64))
+        self._nearest: list[tuple[frozenset[int], IntArray, Integers]] = [
+            (frozenset(), nowhere, np.zeros(len(self.rank), dtype=self.dtype))
         ]
 
     def for_row(self, grid: Scale) -> Self:
@@ -132,8 +131,8 @@ class TableCosts:
         first, alone = self._served(inside)
         is_free = np.zeros(sites, dtype=bool)
         is_free[list(free)] = True
-        whole_u = np.floor(self.grid.scaled(u)).astype(np.int64)
-        closing = np.zeros(clients, dtype=np.int64)  # T_c
+        whole_u = self.grid.whole(u)
+        closing: Integers = np.zeros(clients, dtype=self.dtype)  # T_c
         betas = closing[:0]
         of_beta = self._rounded(beta) if len(beta.clients) else None
         if of_beta is not None:
@@ -174,7 +173,7 @@ class TableCosts:
 
     # --- passes over the clients ---------------------------------------------------------------
 
-    def _served(self, inside: Collection[int]) -> tuple[IntArray, Whole]:
+    def _served(self, inside: Collection[int]) -> tuple[IntArray, Integers]:
         """Rank of the first site of I in each client's order, and the cost of the client there.
 
         Both are kept for the states that go on from one: a site more is one column of the ranks.
@@ -192,12 +191,12 @@ class TableCosts:
             self._nearest.append((held, first, alone))
         return first, alone
 
-    def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
+    def _costs(self, clients: IntArray, sites: IntArray) -> Integers:
         """Costs of pairs of a client and a site."""
         assert self._kept is not None
-        return np.asarray(self._kept[clients, sites])
+        return self._kept[clients, sites]
 
-    def _whole_costs(self, part: slice) -> Whole:
+    def _whole_costs(self, part: slice) -> Integers:
         """Costs of some clients, shape (k, sites)."""
         assert self._kept is not None
         return self._kept[part]
@@ -216,7 +215,7 @@ class TableCosts:
         The first list serves all states, each further one those that go on from a state in which
         few of the pairs before count: like the states of a tree that is searched depth first.
         """
-        if compiled_sums() is None:
+        if self.dtype is object or compiled_sums() is None:
             return self._table_savings(u, first, is_free, beta, betas)
         while self._lists and not self._lists[-1].covers(u, inside, is_free):
             self._lists.pop()
@@ -243,7 +242,7 @@ class TableCosts:
         beta: SortedBetas | None,
         betas: Whole,
     ) -> Whole:
-        """Return the same sums from the whole table, where the loops were not built."""
+        """Return the same sums from the whole table, where no compiled loops take them."""
         saved = self._whole_costs(slice(None)) - u[:, np.newaxis]
         if beta is not None:
             some = np.flatnonzero(np.diff(beta.starts))
@@ -272,7 +271,7 @@ class TableCosts:
     def _rounded(self, beta: Betas) -> SortedBetas:
         """Multipliers β rounded down; kept as long as they are the same."""
         if self._last is None or self._last[0] is not beta:
-            values = np.floor(self.grid.scaled(beta.values)).astype(np.int64)
+            values = self.grid.whole(beta.values)
             owners = beta.clients[beta.rows]
             self._last = (beta, SortedBetas.sort(owners, beta.sites, values, self.rank))
         return self._last[1]
@@ -281,17 +280,13 @@ class TableCosts:
 class RoundedCosts(TableCosts):
     """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, on a grid in int64.
 
-    `leaders` is ℓ, None when it does not matter, or a group: then every relayed operation goes to
-    the member that is closest to its replica, and direct demand and quorum are left out. `radii`
-    are waits for the quorum, shape (radii,), or of each case, shape (cases, waits). The value
-    `needed`, rounded up to the grid, proves the claim. `radius_costs` are D·r, rounded down; two
-    radii may have the same. `waits` are D_k·d_k(ℓ, ·) rounded down, shape (scenarios, sites), where
-    RTTs vary by interval; else None.
+    `radii` are waits for the quorum, shape (radii,), or of each case, shape (cases, waits). The
+    value `needed`, rounded up to the grid, proves the claim. `radius_costs` are D·r, rounded down;
+    two radii may have the same. `waits` are D_k·d_k(ℓ, ·) rounded down, shape (scenarios, sites),
+    where RTTs vary by interval; else None.
     """
 
-    def __init__(
-        self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray
-    ) -> None:
+    def __init__(self, claim: Claim, leader: int | None, radii: FloatArray) -> None:
         grid = claim.rounded
         assert grid is not None
         super().__init__(claim.rank, grid, None)
@@ -302,19 +297,18 @@ class RoundedCosts(TableCosts):
         self.to_leader = np.zeros((len(claim.scenario_rtt), claim.rank.shape[1]))
         self.radius_costs: list[int] = [0]
         self.waits: Whole | None = None
-        if leaders is not None:
-            self.to_leader = claim.to_leader(leaders)
-        if isinstance(leaders, int):
-            self.constant = int(rounded_constant(claim, leaders))
+        if leader is not None:
+            self.to_leader = claim.to_leader(leader)
+            self.constant = int(rounded_constant(claim, leader))
             if claim.varies and len(radii) > 1:
-                self.waits = whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
-                self.radius_costs = claim.floor_costs(self.waits, leaders)
+                self.waits = whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leader])
+                self.radius_costs = claim.floor_costs(self.waits, leader)
             else:
                 columns = wait_columns(radii)
                 self.radius_costs = whole(grid.quorum * columns).sum(axis=1).tolist()
-        self.price = rounded_price(claim, claim.price(leaders))
+        self.price = grid.whole(claim.price(leader))
 
-    def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
+    def _costs(self, clients: IntArray, sites: IntArray) -> Integers:
         if self._kept is not None:
             return super()._costs(clients, sites)
         to_leader = self.to_leader[self.scenario[clients], sites]
@@ -334,7 +328,7 @@ class RoundedCosts(TableCosts):
             sizes, BELOW, self.rank, limits, near, relay, to_leader, scenario
         )
 
-    def _whole_costs(self, part: slice) -> Whole:
+    def _whole_costs(self, part: slice) -> Integers:
         """Costs w' of some clients."""
         if self._kept is not None:
             return super()._whole_costs(part)
@@ -350,12 +344,6 @@ def rounded_constant(claim: Claim, leader: int | IntArray) -> Whole:
     assert grid is not None
     direct = whole(grid.direct * claim.client_rtt.T[leader]).sum(axis=-1)
     return np.asarray(direct + whole(grid.scaled(np.array(claim.constant))))
-
-
-def rounded_price(claim: Claim, price: FloatArray) -> Whole:
-    """Return the price of a replica at each site, rounded down."""
-    assert claim.rounded is not None
-    return np.asarray(np.floor(claim.rounded.scaled(price)).astype(np.int64))
 
 
 def whole(costs: FloatArray) -> Whole:
