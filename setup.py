@@ -88,6 +88,7 @@ kernels = [
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "context",
+                "event_stream",
                 "kernel",
                 "python/read_families",
                 "site_families",
@@ -111,6 +112,7 @@ kernels = [
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "context",
+                "event_stream",
                 "kernel",
                 "tuning",
                 "python/read_families",

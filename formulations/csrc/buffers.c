@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SECONDS_BETWEEN_LOOKS 0.005
+
 int refused(const char *why)
 {
     PyErr_SetString(PyExc_ValueError, why);
@@ -14,6 +16,68 @@ double clock_now(void)
     struct timespec now;
     timespec_get(&now, TIME_UTC);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int all_below(const int *number, size_t count, int below, const char *why)
+{
+    for (size_t i = 0; i < count; i++)
+        if (number[i] < 0 || number[i] >= below)
+            return refused(why);
+    return 1;
+}
+
+PyObject *tuple_of(const int *number, int count)
+{
+    PyObject *out = PyTuple_New(count);
+    for (int i = 0; out && i < count; i++) {
+        PyObject *one = PyLong_FromLong(number[i]);
+        if (!one || PyTuple_SetItem(out, i, one)) {
+            Py_DECREF(out);
+            return NULL;
+        }
+    }
+    return out;
+}
+
+int read_tuple(PyObject *tuple, int most, int below, int *number)
+{
+    Py_ssize_t count = PyTuple_Size(tuple);
+    if (count > most)
+        return refused("more sites than there may be") - 1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long one = PyLong_AsLong(PyTuple_GetItem(tuple, i));
+        if (one < 0 || one >= below)
+            return PyErr_Occurred() ? -1 : refused("no such site") - 1;
+        number[i] = (int)one;
+    }
+    return (int)count;
+}
+
+void begin_call(call_limit *limit, double seconds)
+{
+    limit->next_look = clock_now();
+    limit->deadline = limit->next_look + seconds;
+    limit->raised = 0;
+    limit->thread = PyEval_SaveThread();
+}
+
+int pause_call(void *pointer)
+{
+    call_limit *limit = pointer;
+    double now = clock_now();
+    if (now >= limit->next_look || now < limit->next_look - 1.0) { /* the clock may be set back */
+        PyEval_RestoreThread(limit->thread);
+        limit->raised = limit->raised || PyErr_CheckSignals() != 0;
+        limit->thread = PyEval_SaveThread();
+        limit->next_look = now + SECONDS_BETWEEN_LOOKS;
+    }
+    return limit->raised || now > limit->deadline;
+}
+
+int end_call(call_limit *limit)
+{
+    PyEval_RestoreThread(limit->thread);
+    return !limit->raised;
 }
 
 /* Take a contiguous buffer of exactly `bytes` bytes; 0 with the exception set. */

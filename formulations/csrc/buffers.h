@@ -30,6 +30,25 @@ void release_arrays(column *columns, int held);
 
 /* 0, with a ValueError set. */
 int refused(const char *why);
+/* 1 when all numbers are 0 or more, and below a limit; 0 with the exception set to `why`. */
+int all_below(const int *number, size_t count, int below, const char *why);
+
+/* A tuple of numbers, and back: how many there are, at most `most`, all from 0 to below a limit; -1 with the exception set. */
+PyObject *tuple_of(const int *number, int count);
+int read_tuple(PyObject *tuple, int most, int below, int *number);
+
+/* A call during which the GIL is released. */
+typedef struct {
+    double deadline, next_look; /* by the clock: the end, and when signals are looked at again */
+    PyThreadState *thread;
+    int raised;                 /* 1: a signal handler, or a function of the caller, raised an exception */
+} call_limit;
+
+void begin_call(call_limit *limit, double seconds);
+/* For searches to ask now and then, with their call_limit: 1 when the deadline has passed, or a signal handler has raised. */
+int pause_call(void *limit);
+/* 0 with the exception set. */
+int end_call(call_limit *limit);
 
 /* Seconds of the wall clock. */
 double clock_now(void);

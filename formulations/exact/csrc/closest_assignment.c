@@ -114,12 +114,12 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
         return -BIG;
     }
     if (f->outdated)
-        update_cells(x, f);
+        update_cells(x, f, &f->cells);
     int *where = x->scratch.sites + sites, total = 0, count;
     double *u = x->scratch.u, *g = x->scratch.gradient, *direction = x->scratch.direction, *limit = x->scratch.cost;
     double *ceiling = limit + padded;
     unsigned char *chosen = (unsigned char *)(x->scratch.sites + sites);
-    const double *price = p->price ? p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * sites : NULL;
+    const double *price = prices_under(p, x->view.leader);
     for (int i = 0; i < f->free_count; i++)
         where[f->free_site[i]] = i;
     for (int c = 0; c < p->clients; c++) {
@@ -258,7 +258,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
     }
     if (improved && f->sparse) {
         sparse_set_beta(x, f, x->rows.start, x->rows.site, x->rows.best);
-        if (x->proof.recording)
+        if (x->proof.on)
             record_sparse_beta(x, f);
     } else if (improved) {
         size_t bytes = sites * padded * sizeof(double);
@@ -274,7 +274,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
             for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++)
                 f->own_beta[(size_t)x->rows.site[k] * padded + (size_t)c] = x->rows.best[k];
         node_rebuild_columns(x, f);
-        if (x->proof.recording)
+        if (x->proof.on)
             record_beta(x, f->own_beta);
     }
     return best;
@@ -558,7 +558,7 @@ static double relax(transfer_steps *s, const double *u)
     const problem *p = &s->x->p;
     size_t sites = (size_t)p->sites;
     double served = 0.0, *rho = s->x->inner.rho;
-    const double *price = p->price ? p->price + (size_t)(s->x->view.leader < 0 ? 0 : s->x->view.leader) * sites : NULL;
+    const double *price = prices_under(p, s->x->view.leader);
     for (int i = 0; i < s->f->free_count; i++)
         rho[i] = price ? price[s->f->free_site[i]] : 0.0;
     for (int c = 0; c < p->clients; c++) {

@@ -38,7 +38,7 @@ void context_free(context *x)
     free_cases(&x->p.cases);
     open_parts_free(x);
     cells_release(&x->scratch.cells);
-    free(x->proof.events.data);
+    free(x->proof.data);
     release(&x->owned);
     free(x);
 }
@@ -112,6 +112,7 @@ int context_prepare(context *x)
             p->plain_voters = 0;
     find_balls(p);
     forget_incumbent(x);
+    x->proof.most = SIZE_MAX;
     x->view.costed_leader = -2;
     x->tree.closed = x->tree.enough = BIG;
     x->limits.sparse_from = SPARSE_FROM;
@@ -183,20 +184,7 @@ int context_prepare(context *x)
 
 void record_number(context *x, double value)
 {
-    event_stream *s = &x->proof.events;
-    if (s->failed)
-        return;
-    if (s->length == s->capacity) {
-        size_t grown = s->capacity ? 2 * s->capacity : 4096;
-        double *data = realloc(s->data, grown * sizeof(double));
-        if (!data) {
-            s->failed = 1;
-            return;
-        }
-        s->data = data;
-        s->capacity = grown;
-    }
-    s->data[s->length++] = value;
+    append_number(&x->proof, value);
 }
 
 void record_event(context *x, double kind, double value)
@@ -213,7 +201,7 @@ void record_vector(context *x, const double *u)
 
 void record_beta(context *x, const double *beta)
 {
-    size_t at = x->proof.events.length + 1;
+    size_t at = x->proof.length + 1;
     double entries = 0.0;
     record_event(x, BETA, 0.0);
     for (int j = 0; j < x->p.sites; j++)
@@ -226,14 +214,14 @@ void record_beta(context *x, const double *beta)
                 entries++;
             }
         }
-    if (!x->proof.events.failed)
-        x->proof.events.data[at] = entries;
+    if (!x->proof.failed)
+        x->proof.data[at] = entries;
 }
 
 /* The multipliers beta in force, in the form in which record_beta records a dense node. */
 void record_sparse_beta(context *x, const tree_node *f)
 {
-    size_t at = x->proof.events.length + 1;
+    size_t at = x->proof.length + 1;
     double entries = 0.0;
     record_event(x, BETA, 0.0);
     for (int c = 0; c < x->p.clients; c++)
@@ -244,8 +232,8 @@ void record_sparse_beta(context *x, const tree_node *f)
                 record_number(x, f->cells.beta[k]);
                 entries++;
             }
-    if (!x->proof.events.failed)
-        x->proof.events.data[at] = entries;
+    if (!x->proof.failed)
+        x->proof.data[at] = entries;
 }
 
 /* Transfers of cost: giver, the last of its sites, taker, amount. */

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "event_stream.h"
 #include "owned_memory.h"
 #include "site_families.h"
 #include "tuning.h"
@@ -118,9 +119,7 @@ typedef struct {
     int paused;                /* 1: the limit was reached in the middle of something */
     double next_pause;         /* ask `pause` when the work passes this */
     int (*pause)(void *);
-    void *thread;              /* saved by the binding while the kernel runs */
-    double deadline;
-    int raised;                /* 1: a signal handler raised an exception */
+    void *caller;              /* what `pause` is asked with */
     int out_of_memory;
 } control;
 
@@ -347,18 +346,6 @@ typedef struct {
     long burst;                /* ... and the nodes since then */
 } open_parts;
 
-/* The events of a certificate as numbers. Written by context.c. */
-typedef struct {
-    double *data;
-    size_t length, capacity;
-    int failed;
-} event_stream;
-
-typedef struct {
-    int recording;
-    event_stream events;
-} proof_record;
-
 /* From when on something is large: the tuning constants, but for tests. */
 typedef struct {
     double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
@@ -406,7 +393,7 @@ typedef struct {
     evaluation evaluated;
     assignment_rows rows;
     root_memory memory;
-    proof_record proof;
+    event_stream proof;        /* the events of a certificate, written by context.c */
     effort effort;
     control control;
     size_limits limits;

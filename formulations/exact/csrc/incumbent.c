@@ -349,11 +349,9 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     }
     for (int c = 0; c < p->clients; c++)
         total += cost[c];
-    if (p->price) {
-        const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
-        for (int i = 0; i < count; i++)
-            total += price[replicas[i]];
-    }
+    const double *price = prices_under(p, x->view.leader);
+    for (int i = 0; i < count && price; i++)
+        total += price[replicas[i]];
     x->effort.work += 2.0 * count * p->padded;
     return total + p->quorum_weight * *radius;
 }
@@ -396,12 +394,12 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
-    set_rest rest[MOST_VOTERS];
-    int wait_first = leader >= 0 && tells_rest(x, count); /* quicker to find than whether rules are obeyed */
+    ball_rest rest[MOST_VOTERS][MOST_WAITS];
+    /* the wait is quicker to find than whether rules are obeyed */
+    int wait_first = leader >= 0 && count <= MOST_VOTERS && p->cases.radial;
     if (score >= BIG)
         return BIG;
-    const double *price =
-        p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * sites : NULL;
+    const double *price = prices_under(p, leader);
     for (int round = 0; round < limit; round++) {
         for (int c = 0; c < padded; c++) {
             first[c] = second[c] = INT_MAX;
@@ -431,8 +429,8 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             floor[i] = 0.0;
             if (!wait_first)
                 continue;
-            rest_of_set(x, leader, replicas, count, i, &rest[i]);
-            floor[i] = least_wait_of_rest(x, leader, &rest[i]);
+            rest_of_balls(x, leader, replicas, count, i, rest[i]);
+            floor[i] = wait_with_site(x, leader, rest[i], leader); /* no site is nearer */
         }
         count_set(x, replicas, count);
         double best = -1e-12 * score, best_score = score;
@@ -473,7 +471,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                     replicas[i] = s;
                     ok = wait_first || swap_obeys(x, out, s, count);
                     if (wait_first)
-                        q = wait_with_replica(x, leader, &rest[i], s);
+                        q = wait_with_site(x, leader, rest[i], s);
                     else if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)

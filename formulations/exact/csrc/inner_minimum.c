@@ -496,14 +496,8 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count)
 {
     const problem *p = &x->p;
-    int lo = p->replicas_min, hi = p->replicas_max - f->in_count;
-    if (lo < p->voters)
-        lo = p->voters;
-    lo -= f->in_count;
-    if (lo < 0)
-        lo = 0;
-    if (hi > f->free_count)
-        hi = f->free_count;
+    int lo, hi;
+    sizes_left(p, f, &lo, &hi);
     *count = 0;
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)

@@ -2,6 +2,8 @@
 #ifndef EXACT_KERNEL_H
 #define EXACT_KERNEL_H
 
+#include <string.h>
+
 #include "context.h"
 
 /* context.c */
@@ -42,6 +44,29 @@ double cost_with_site(const int *rank, const double *cost, const int *nearest,
 void join_site(const int *rank, const double *cost, const int *nearest, const double *paid,
                             int padded, int *nearest_out, double *paid_out);
 int client_loops_are_right(void);
+
+/* Prices of replicas under a leader, by site; NULL: there are none. */
+static inline const double *prices_under(const problem *p, int leader)
+{
+    return p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * (size_t)p->sites : NULL;
+}
+/* Fewest and most of its free sites that complete a node. */
+static inline void sizes_left(const problem *p, const tree_node *f, int *lo, int *hi)
+{
+    *lo = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - f->in_count;
+    *hi = p->replicas_max - f->in_count;
+    *lo = *lo > 0 ? *lo : 0;
+    *hi = *hi < f->free_count ? *hi : f->free_count;
+}
+/* The replicas of a node with `count` sites that the last inner minimum has selected, into `set`; how many they are. */
+static inline int selected_set(const context *x, const tree_node *f, int count, int *set)
+{
+    int size = f->in_count;
+    memcpy(set, f->in_site, (size_t)size * sizeof(int));
+    for (int i = 0; i < count; i++)
+        set[size++] = f->free_site[x->inner.selected[i]];
+    return size;
+}
 
 /* inner_minimum.c */
 void merge_runs(keyed *sorted, int n, keyed *room);
@@ -100,7 +125,7 @@ void own_columns(context *x, tree_node *f);
 void cells_release(sparse_cells *m);
 int sparse_alloc(context *x, tree_node *f);
 void make_sparse(context *x, tree_node *f);
-void update_cells(context *x, tree_node *f);
+void update_cells(context *x, tree_node *f, const sparse_cells *from);
 void sparse_reduced_costs(context *x, const tree_node *f, const double *u);
 void sparse_subtract_covered(context *x, const tree_node *f, const int *selected, int count, const double *u, double *cover);
 void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta);
@@ -123,10 +148,6 @@ int sizes_of(const wait_cases *cases, int wait);
 size_t cells_of_leader(const wait_cases *cases, int leader);
 const wait_case *case_of(context *x, int leader, const size_t *at);
 int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait);
-int tells_rest(const context *x, int count);
-void rest_of_set(const context *x, int leader, const int *replicas, int count, int without, set_rest *rest);
-double least_wait_of_rest(const context *x, int leader, const set_rest *rest);
-double wait_with_replica(const context *x, int leader, const set_rest *rest, int site);
 int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_case *one, int family, int lo, int hi,
                      double *value, double *top, double *next, int *chosen);
 
@@ -164,7 +185,7 @@ int start_set(context *x, int *set);
 void start_multipliers(context *x, tree_node *f, const int *set, int count);
 
 /* leader_tree.c */
-void open_root(context *x, const double *u, int shared);
+void open_root(context *x, const double *u, int shared, const unsigned char *state);
 double record_close(context *x, tree_node *f, double bound);
 void open_parts_prepare(context *x);
 void open_parts_free(context *x);

@@ -9,7 +9,7 @@ int must_pause(context *x)
 {
     if (!x->control.paused && x->control.pause && x->effort.work > x->control.next_pause) {
         x->control.next_pause = x->effort.work + WORK_BETWEEN_PAUSES;
-        x->control.paused = x->control.pause(x);
+        x->control.paused = x->control.pause(x->control.caller);
     }
     return x->control.paused;
 }
@@ -161,7 +161,7 @@ static void gather_heavy(context *x, const tree_node *f, const double *u)
 static void find_listed_costs(context *x, const tree_node *f, const double *u)
 {
     const heavy_clients *h = &x->heavy;
-    size_t row = (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * (size_t)x->p.sites;
+    const double *prices = prices_under(&x->p, x->view.leader);
     if (h->by_column)
         reduced_costs(h->column, h->listed, u, h->padded, h->listed_rho);
     for (int i = 0; i < h->listed; i++) {
@@ -171,7 +171,7 @@ static void find_listed_costs(context *x, const tree_node *f, const double *u)
             h->listed_rho[i] =
                 reduced_cost_from_rtts(h->rtt + (size_t)s * (size_t)h->padded, h->near, h->relay, relay, u, h->padded);
         }
-        double price = x->p.price ? x->p.price[row + (size_t)s] : 0.0;
+        double price = prices ? prices[s] : 0.0;
         x->inner.rho[h->position[i]] = h->listed_rho[i] + f->light[s] + price;
     }
     x->effort.work += 0.3 * h->listed * h->padded;
@@ -194,7 +194,7 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     else
         reduced_costs(f->column, f->free_count, u, padded, x->inner.rho);
     if (p->price && !h) {
-        const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
+        const double *price = prices_under(p, x->view.leader);
         for (int i = 0; i < f->free_count; i++)
             x->inner.rho[i] += price[f->free_site[i]];
     }
@@ -307,7 +307,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
 {
     heavy_clients *h = &x->heavy;
     if (f->outdated)
-        update_cells(x, f);
+        update_cells(x, f, &f->cells);
     if (!f->light)
         return take_steps(x, f, iterations, error);
     gather_heavy(x, f, f->u);
@@ -393,11 +393,8 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
 int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
 {
     const problem *p = &x->p;
-    int out = 0, in = 0, n = f->free_count;
-    int lo = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - f->in_count;
-    int hi = p->replicas_max - f->in_count;
-    if (hi > n)
-        hi = n;
+    int out = 0, in = 0, n = f->free_count, lo, hi;
+    sizes_left(p, f, &lo, &hi);
     int *dropped = x->inner.selected + p->sites, *taken = x->inner.selected + 2 * p->sites;
     if (x->inner.radius_count == 0)
         return -1;
@@ -427,7 +424,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     double beyond = x->best.cutoff * (1.0 + 0.5 * BEYOND_CUTOFF);
     if (x->best.cutoff < BIG && beyond < x->tree.closed)
         x->tree.closed = beyond;
-    if (x->proof.recording) {
+    if (x->proof.on) {
         record_event(x, FIX, 0.0);
         record_vector(x, f->u);
         record_number(x, out);
@@ -444,6 +441,6 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     for (int i = 0; i < in; i++)
         node_fix_in(x, f, taken[i]);
     if (f->outdated)
-        update_cells(x, f);
+        update_cells(x, f, &f->cells);
     return out + in;
 }

@@ -7,7 +7,6 @@
 #include "kernel.h"
 static void begin_order(context *x);
 static double tree_bound(const context *x);
-static void open_root_at(context *x, const unsigned char *state, int shared);
 
 /* ---- The choice of the site to branch on: the one whose decision has raised, and may raise, both bounds most.
  *
@@ -241,8 +240,7 @@ void open_trees(context *x, const int *leader, const double *u, const double *bo
 static void put_off(context *x, const tree_node *f)
 {
     int before = x->open.count;
-    if (x->proof.recording)
-        record_event(x, PART, x->open.next_number);
+    record_event(x, PART, x->open.next_number);
     add_part(x, x->view.leader, x->open.next_number++, f->bound, f->state, f->u);
     if (x->open.count > before)
         x->open.part[before].own_beta = f->own_record;
@@ -269,7 +267,7 @@ static void close_parts(context *x)
     for (int i = x->open.count - 1; i >= 0; i--) {
         const open_part *part = &x->open.part[i];
         leader_tree *t = tree_of(x, part->leader);
-        if (part->bound < x->best.cutoff || (x->proof.recording && (part->state || t->begun)))
+        if (part->bound < x->best.cutoff || (x->proof.on && (part->state || t->begun)))
             continue;
         t->closed = part->bound < t->closed ? part->bound : t->closed;
         drop_part(x, i);
@@ -303,14 +301,14 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
 {
     const float *u = part->u;
     tree_node *f = &x->tree.stack[0];
-    open_root_at(x, part->state, 1);
+    open_root(x, NULL, 1, part->state);
     if (x->control.out_of_memory)
         return;
     int light = has_light(x, tree_of(x, part->leader));
     if (light && f->free_count <= LIGHT_SITES * x->p.sites)
         own_columns(x, f);
     else if (!light && !make_sparse_from_state(x, f, beta)) {
-        open_root_at(x, part->state, 0);
+        open_root(x, NULL, 0, part->state);
         if (beta->start && !x->control.out_of_memory)
             adopt_beta(x, f, beta);
     }
@@ -322,7 +320,7 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
     f->root = 0;
     f->bound = part->bound;
     f->tightened = x->tree.nodes;
-    if (part->own_beta && x->proof.recording) {
+    if (part->own_beta && x->proof.on) {
         if (f->sparse)
             record_sparse_beta(x, f);
         else if (f->beta)
@@ -348,15 +346,14 @@ static void take_part(context *x, int at)
         costs_of_fixed_sites(x, part.leader);
     if (!t->begun)
         reset_pseudo_costs(x);
-    if (x->proof.recording)
-        record_event(x, EVENTS_OF, part.number);
+    record_event(x, EVENTS_OF, part.number);
     if (part.state)
         open_part_node(x, &part, &t->beta);
     else {
         double *u = x->scratch.u;
         for (int c = 0; c < x->p.clients; c++)
             u[c] = part.u[c];
-        open_root(x, u, light);
+        open_root(x, u, light, NULL);
         if (light && !x->control.out_of_memory)
             set_light(x, f);
         f->bound = part.bound;
@@ -436,12 +433,12 @@ static void begin_with_transfers(context *x, leader_tree *t, double proven)
     find_transfers(x, &x->tree.stack[0], proven, &t->transfers);
     if (t->transfers.count == 0 || x->control.out_of_memory)
         return;
-    if (x->proof.recording)
+    if (x->proof.on)
         record_transfers(x, &t->transfers);
     for (int c = 0; c < x->p.clients; c++)
         x->scratch.u[c] = x->tree.stack[0].u[c];
     costs_of_tree(x, x->view.leader);
-    open_root(x, x->scratch.u, 0);
+    open_root(x, x->scratch.u, 0, NULL);
 }
 
 /* Begin the present leader's tree again from the multipliers of its root, with steps on (u, beta), and the second time with
@@ -459,12 +456,11 @@ static void begin_anew(context *x)
             drop_part(x, i);
     for (int c = 0; c < x->p.clients; c++)
         x->scratch.u[c] = t->root_u[c];
-    if (x->proof.recording)
-        record_event(x, EVENTS_OF, leader);
+    record_event(x, EVENTS_OF, leader);
     t->tight |= x->open.pattern && x->limits.transfer_nodes > 0;
     if (x->limits.large)
         reset_pseudo_costs(x);
-    open_root(x, x->scratch.u, 0);
+    open_root(x, x->scratch.u, 0, NULL);
     if (t->tight && leader >= 0 && !x->control.out_of_memory)
         begin_with_transfers(x, t, proven);
     if (x->control.out_of_memory)
@@ -499,7 +495,7 @@ static void enumerate_leaf(context *x, tree_node *f, int lo, int hi)
     int n = f->free_count, depth = 0, padded = p->padded;
     int *set = x->scratch.sites, at[MAX_ENUMERATED + 2], *nearest = x->scratch.level_rank;
     double radius, prices[MAX_ENUMERATED + 2], *paid = x->scratch.level_cost;
-    const double *price = p->price ? p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites : NULL;
+    const double *price = prices_under(p, x->view.leader);
     memcpy(set, f->in_site, (size_t)f->in_count * sizeof(int));
     memcpy(nearest, f->fixed_rank, (size_t)padded * sizeof(int));
     for (int c = 0; c < padded; c++)
@@ -599,7 +595,9 @@ static int begins_anew(const context *x)
     return (t->tight || x->open.pattern) && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
 }
 
-static void put_root(context *x, const double *u, int shared, const unsigned char *state)
+/* Put the root of the leader under work on the stack, in place of any tree, or the node of a state below it; `shared` as in
+ * node_make_root. */
+void open_root(context *x, const double *u, int shared, const unsigned char *state)
 {
     x->tree.depth = 0;
     x->tree.closed = BIG;
@@ -616,18 +614,6 @@ static void put_root(context *x, const double *u, int shared, const unsigned cha
     for (int c = 0; u && c < x->p.clients; c++)
         f->u[c] = u[c] < f->fixed_cost[c] ? u[c] : f->fixed_cost[c];
     x->tree.depth = 1;
-}
-
-/* Put the root of the leader under work on the stack, in place of any tree; `shared` as in node_make_root. */
-void open_root(context *x, const double *u, int shared)
-{
-    put_root(x, u, shared, NULL);
-}
-
-/* As open_root, for the node of a state below that root, without multipliers. */
-static void open_root_at(context *x, const unsigned char *state, int shared)
-{
-    put_root(x, NULL, shared, state);
 }
 
 /* Record that `f->u` closes the node, with fewer digits where they suffice; return its bound. */
@@ -656,7 +642,7 @@ double record_close(context *x, tree_node *f, double bound)
 static void close_node(context *x, double bound)
 {
     tree_node *f = &x->tree.stack[x->tree.depth - 1];
-    if (x->proof.recording)
+    if (x->proof.on)
         bound = record_close(x, f, bound);
     if (bound < x->tree.closed)
         x->tree.closed = bound;
@@ -679,12 +665,8 @@ static void visit_node(context *x)
     x->tree.nodes++;
     current_tree(x)->nodes++;
     for (int round = 0; round < rounds; round++) {
-        int lo = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - f->in_count;
-        int hi = p->replicas_max - f->in_count;
-        if (lo < 0)
-            lo = 0;
-        if (hi > f->free_count)
-            hi = f->free_count;
+        int lo, hi;
+        sizes_left(p, f, &lo, &hi);
         double completions = hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED ? count_completions(f->free_count, lo, hi) : BIG;
         int few = completions <= FEW + ENUMERATE_PER_SITE * f->free_count;
         /* where a bound is cheaper than a score, first see which sites it leaves */
@@ -692,8 +674,7 @@ static void visit_node(context *x)
             if (f->light)
                 complete_costs(x);
             enumerate_leaf(x, f, lo, hi);
-            if (x->proof.recording)
-                record_event(x, ENUMERATE, 0.0);
+            record_event(x, ENUMERATE, 0.0);
             x->tree.leaves++;
             x->tree.depth--;
             return;
@@ -729,15 +710,10 @@ static void visit_node(context *x)
         double base = evaluate_bound(x, f, f->u, 1, &count, &base_error);
         if (f->root && round == 0 && base < BIG) {
             /* a primal solution from the selection at the best multipliers */
-            int *set = x->scratch.sites, size = f->in_count;
-            memcpy(set, f->in_site, (size_t)size * sizeof(int));
-            for (int i = 0; i < count; i++)
-                set[size++] = f->free_site[x->inner.selected[i]];
-            int *copy = x->inner.selected + 3 * p->sites;
-            memcpy(copy, set, (size_t)size * sizeof(int));
+            int *set = x->inner.selected + 3 * p->sites, size = selected_set(x, f, count, set);
             if (f->light)
                 find_some_costs(x, f, set, size);
-            swap_descent(x, copy, size, ROOT_SWAPS);
+            swap_descent(x, set, size, ROOT_SWAPS);
             if (value >= x->best.cutoff) {
                 close_node(x, value);
                 return;
@@ -766,8 +742,7 @@ static void visit_node(context *x)
     int i = choose_branching_site(x, f, value), site = f->free_site[i];
     node_drop_site(x, f, i, 1);
     f->state[site] = FREE;
-    if (x->proof.recording)
-        record_event(x, BRANCH, site);
+    record_event(x, BRANCH, site);
     f->branched_site = site;
     f->parent_bound = value;
     push_node(x, f, site);

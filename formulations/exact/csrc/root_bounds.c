@@ -48,7 +48,7 @@ static void store_root(context *x, double served)
 static void root_without_costs(context *x, tree_node *f, int leader)
 {
     const problem *p = &x->p;
-    const double *price = p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * (size_t)p->sites : NULL;
+    const double *price = prices_under(p, leader);
     f->free_count = f->in_count = 0;
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->beta = NULL;
@@ -148,7 +148,7 @@ static void store_quick_root(context *x, int leader, double *u, double *padded, 
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, row = (size_t)leader;
     costs_of_fixed_sites(x, leader);
-    open_root(x, u, 1);
+    open_root(x, u, 1, NULL);
     if (x->control.out_of_memory)
         return;
     tree_node *f = &x->tree.stack[0];
@@ -245,7 +245,7 @@ static void adapt_multipliers(context *x, const double *from, int other, int lea
         double changed = from[c] + p->relay_weight[c] * later;
         u[c] = changed > 0.0 ? changed : 0.0;
     }
-    if (x->proof.recording) /* multipliers of a proof have few digits */
+    if (x->proof.on) /* multipliers of a proof have few digits */
         round_multipliers(u, p->clients);
 }
 
@@ -281,7 +281,7 @@ static double bound_root(context *x, int leader, double *u, int warm, int iterat
         costs_of_fixed_sites(x, leader);
     else
         costs_for_leader(x, leader);
-    open_root(x, warm ? u : NULL, shared || light);
+    open_root(x, warm ? u : NULL, shared || light, NULL);
     if (x->control.out_of_memory)
         return bound;
     tree_node *f = &x->tree.stack[0];
@@ -305,7 +305,7 @@ static double bound_root(context *x, int leader, double *u, int warm, int iterat
     }
     if (bound < x->best.cutoff)
         bound = improve_bound(x, f, iterations, &error);
-    if (bound >= x->best.cutoff && x->proof.recording) {
+    if (bound >= x->best.cutoff && x->proof.on) {
         bound = record_close(x, f, bound);
         x->evaluated.best_at = -1;
     }
@@ -315,10 +315,7 @@ static double bound_root(context *x, int leader, double *u, int warm, int iterat
         count = -1;
     store_reduced_costs(x, f, x->evaluated.served);
     if (x->p.cases.count && swaps > 0 && bound < x->best.cutoff && count >= 0) { /* descents from elsewhere end early */
-        int size = f->in_count;
-        memcpy(set, f->in_site, (size_t)size * sizeof(int));
-        for (int i = 0; i < count; i++)
-            set[size++] = f->free_site[x->inner.selected[i]];
+        int size = selected_set(x, f, count, set);
         swap_descent(x, set, size, ROOT_SWAPS);
     }
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));
@@ -341,7 +338,7 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
     *warm = 1;
     if (*bound < x->best.cutoff)
         return 0;
-    if (x->proof.recording) {
+    if (x->proof.on) {
         record_event(x, CLOSE, 0.0);
         record_vector(x, u);
     }
@@ -379,7 +376,7 @@ int bound_roots(context *x, const int *leader, int count, double *u, const unsig
             bounds[done] = bound_root(x, leader[done], own, start, iterations, thorough ? swaps : 1, 0);
         if (best < 0 || bounds[done] < bounds[best])
             best = done;
-        ends[done] = (long long)x->proof.events.length;
+        ends[done] = (long long)x->proof.length;
         done++;
     }
     return done;
@@ -444,7 +441,7 @@ void set_replica_range(context *x, int least, int most)
     forget_incumbent(x);
     x->effort.work = x->control.next_pause = 0.0;
     x->tree.nodes = x->effort.evaluations = x->tree.leaves = 0;
-    x->proof.events.length = 0;
+    x->proof.length = 0;
     if (count)
         costs_for_leader(x, leader);
     while (count && (count < least || count > most)) {

@@ -23,8 +23,9 @@ typedef struct {
     double doubt;              /* what rounding changes of a sum over them */
 } cut_list;
 
-/* Clients by the site that serves them, in one block of memory. */
+/* Clients by the site that serves them. */
 typedef struct {
+    owned_memory owned;
     int groups, listed;        /* sites that serve; leaders */
     int *site, *start;         /* groups, groups + 1 */
     int *client;               /* clients, group by group */
@@ -44,33 +45,24 @@ typedef struct {
 
 #define ROWS 8             /* sites whose rho is written to the rows of the leaders at once */
 
-static void *part_of(char **at, size_t bytes)
+static void take_memory(shared_work *w, const problem *p, size_t groups, size_t listed)
 {
-    void *part = *at;
-    *at += (bytes + 15) / 16 * 16;
-    return part;
-}
-
-/* Lay out the memory from `at`; the sum of all parts when `at` is NULL. */
-static size_t lay_out(shared_work *w, char *at, const problem *p, size_t groups, size_t listed)
-{
-    size_t clients = (size_t)p->clients, padded = (size_t)p->padded;
-    char *begin = at;
-    w->site = part_of(&at, groups * sizeof(int));
-    w->start = part_of(&at, (groups + 1) * sizeof(int));
-    w->client = part_of(&at, clients * sizeof(int));
-    w->group = part_of(&at, clients * sizeof(int));
-    w->cut = part_of(&at, padded * 8);
-    w->near = part_of(&at, clients * 8);
-    w->relay = part_of(&at, clients * 8);
-    w->u = part_of(&at, clients * 8);
-    w->moved = part_of(&at, groups * listed * 8);
-    w->away = part_of(&at, listed * 8);
-    w->to = part_of(&at, (listed + groups) * 8);
-    w->rho = part_of(&at, ROWS * listed * 8);
-    w->cuts = part_of(&at, listed * sizeof(cut_list));
-    w->near_cost = part_of(&at, clients * 8);
-    return (size_t)(at - begin);
+    size_t clients = (size_t)p->clients;
+    owned_memory *owned = &w->owned;
+    w->site = own(owned, groups, sizeof(int));
+    w->start = own(owned, groups + 1, sizeof(int));
+    w->client = own(owned, clients, sizeof(int));
+    w->group = own(owned, clients, sizeof(int));
+    w->cut = own(owned, (size_t)p->padded, 8);
+    w->near = own(owned, clients, 8);
+    w->relay = own(owned, clients, 8);
+    w->u = own(owned, clients, 8);
+    w->moved = own(owned, groups * listed, 8);
+    w->away = own(owned, listed, 8);
+    w->to = own(owned, listed + groups, 8);
+    w->rho = own(owned, ROWS * listed, 8);
+    w->cuts = own(owned, listed, sizeof(cut_list));
+    w->near_cost = own(owned, clients, 8);
 }
 
 /* Write the cheapest of some sites for each client, under the leader whose costs are in the view. */
@@ -270,27 +262,23 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
     int *set = x->scratch.sites + p->sites, size, chosen;
     double error;
     costs_for_leader(x, reference);
-    open_root(x, u, 0);
+    open_root(x, u, 0, NULL);
     if (x->control.out_of_memory)
         return 0;
     tree_node *f = &x->tree.stack[0];
     evaluate_bound(x, f, f->u, 0, &chosen, &error);
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-    size = f->in_count;
-    memcpy(set, f->in_site, (size_t)size * sizeof(int));
-    for (int i = 0; i < chosen; i++)
-        set[size++] = f->free_site[x->inner.selected[i]];
+    size = selected_set(x, f, chosen, set);
     x->tree.depth = 0;
     serve_clients(x, set, size, serving);
     shared_work w = {.listed = count};
-    char *memory = malloc(lay_out(&w, NULL, p, (size_t)size, (size_t)count) + 16);
-    if (!memory) {
+    take_memory(&w, p, (size_t)size, (size_t)count);
+    if (w.owned.failed) {
         x->control.out_of_memory = 1;
+        release(&w.owned);
         return 0;
     }
-    lay_out(&w, memory, p, (size_t)size, (size_t)count);
     w.given = u;
-    memset(w.cut, 0, (size_t)p->padded * sizeof(double));
     group_clients(x, &w, set, size, serving, u, reference, leader);
     list_cuts(x, &w, leader);
     for (size_t first = 0; first < S && !must_pause(x); first += ROWS) {
@@ -322,6 +310,6 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
         x->effort.evaluations++;
         bounds[k] = bound_from_memory(x, leader[k], &chosen);
     }
-    free(memory);
+    release(&w.owned);
     return done;
 }

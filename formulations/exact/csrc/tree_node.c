@@ -242,7 +242,7 @@ static void set_bases(context *x, tree_node *f)
  *
  * Sites that are not free any more leave, with their beta; what lies beyond a client's fixed replica
  * goes; u follows as in frame_drop and frame_fix_in. */
-static void rebuild_cells(context *x, tree_node *f, const sparse_cells *from)
+void update_cells(context *x, tree_node *f, const sparse_cells *from)
 {
     const problem *p = &x->p;
     sparse_cells *out = &x->scratch.cells;
@@ -296,17 +296,6 @@ static void rebuild_cells(context *x, tree_node *f, const sparse_cells *from)
     adopt_scratch_cells(x, f, at);
     set_bases(x, f);
     x->effort.work += 2.0 * steps + 4.0 * p->padded;
-}
-
-void update_cells(context *x, tree_node *f)
-{
-    rebuild_cells(x, f, &f->cells);
-}
-
-/* `child`, whose state differs from its parent's, gets the cells of its parent that can still matter. */
-static void derive_cells(context *x, tree_node *child, const tree_node *parent)
-{
-    rebuild_cells(x, child, &parent->cells);
 }
 
 int sparse_alloc(context *x, tree_node *f)
@@ -536,7 +525,7 @@ void node_fix_in(context *x, tree_node *f, int site)
     f->state[site] = IN;
     f->in_site[f->in_count++] = site;
     if (p->price)
-        f->constant += p->price[(size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites + site];
+        f->constant += prices_under(p, x->view.leader)[site];
     if (f->sparse) {
         f->outdated = 1;
         stop_at_site(rank, cost, p->padded, f->fixed_rank, f->plain_cost, f->offset);
@@ -656,5 +645,5 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     child->root = 0;
     node_fix_in(x, child, site);
     if (parent->sparse)
-        derive_cells(x, child, parent);
+        update_cells(x, child, &parent->cells);
 }

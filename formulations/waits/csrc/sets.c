@@ -12,7 +12,6 @@
 #include "buffers.h"
 
 #define CAPSULE "formulations.waits._kernel.sets"
-#define SECONDS_BETWEEN_SIGNALS 0.02
 #define ROUNDING 1e-11 /* of all that was added: what sums in doubles can be wrong by, and more */
 
 enum { LEADER, NEAR, CLIENT }; /* who waits */
@@ -65,24 +64,11 @@ typedef struct {
     int32_t best_set[MOST_MEMBERS];
     long long nodes, leaves;
     /* when to stop */
-    double end, signals;
-    int stopped; /* 1: the time is over; 2: an exception is set */
+    call_limit limit;
+    int stopped; /* 1: the time is over, or an exception is set */
 } sets;
 
 static double cutoff(const sets *x) { return x->found ? x->value * (1 + 1e-12) : INFINITY; }
-
-static int look_up(sets *x)
-{
-    double time = clock_now();
-    if (time > x->signals) {
-        x->signals = time + SECONDS_BETWEEN_SIGNALS;
-        if (PyErr_CheckSignals())
-            x->stopped = 2;
-    }
-    if (!x->stopped && time > x->end)
-        x->stopped = 1;
-    return x->stopped;
-}
 
 /* ---- waits -------------------------------------------------------------------------------- */
 
@@ -408,7 +394,7 @@ static void search_below(sets *x, int depth, int from)
             leaf(x);
         return;
     }
-    if (++x->nodes % NODES_BETWEEN_LOOKS == 0 && look_up(x))
+    if (++x->nodes % NODES_BETWEEN_LOOKS == 0 && (x->stopped = pause_call(&x->limit)))
         return;
     if (more == 1) {
         last_sites(x, depth, from);
@@ -476,14 +462,6 @@ static int read_rows(sets *x, PyObject *terms, PyObject *rules, int labels)
     return good;
 }
 
-static int in_range(const int32_t *value, size_t count, int below)
-{
-    for (size_t i = 0; i < count; i++)
-        if (value[i] < 0 || value[i] >= below)
-            return 0;
-    return 1;
-}
-
 static int read_sets(sets *x, PyObject *args)
 {
     PyObject *original, *by_site, *site_rtt, *near_order, *reads, *relays, *weights, *given, *terms, *rules;
@@ -530,14 +508,9 @@ static int read_sets(sets *x, PyObject *args)
                 double middle = d > low ? d : low;
                 x->suffix[from * row + k * C + c] = middle < high ? middle : high;
             }
-    if (!in_range(x->near_order, S * S, x->sites) ||
-        !in_range(x->labels, (size_t)labels * S, MOST_DOMAINS))
-        return refused("an index is out of range");
-    return read_rows(x, terms, rules, labels);
+    return all_below(x->near_order, S * S, x->sites, "an index is out of range") &&
+           all_below(x->labels, (size_t)labels * S, MOST_DOMAINS, "an index is out of range") && read_rows(x, terms, rules, labels);
 }
-
-PyDoc_STRVAR(create_doc, "create(sizes, original, by_site, site_rtt, near_order, reads,\n"
-                         "       relays, weights, labels, terms, rules) -> sets");
 
 static PyObject *create(PyObject *self, PyObject *args)
 {
@@ -584,8 +557,6 @@ static int begin(sets *x, int leader, double constant, PyObject *source)
     return -1;
 }
 
-PyDoc_STRVAR(bound_doc, "bound(sets, leader, constant, prefix, first) -> lower bound on what begins like that");
-
 static PyObject *bound(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *prefix;
@@ -599,9 +570,6 @@ static PyObject *bound(PyObject *self, PyObject *args)
         return NULL;
     return PyFloat_FromDouble(allowed(x, depth, 0) ? prefix_bound(x, depth, from < 0 ? 0 : from) : INFINITY);
 }
-
-PyDoc_STRVAR(run_doc, "run(sets, leader, constant, prefix, first, limit, seconds) -> whether all sets were looked at that\n"
-                      "begin like that and whose value may be within a limit");
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
@@ -619,15 +587,12 @@ static PyObject *run(PyObject *self, PyObject *args)
         x->best_leader = INT_MAX; /* any set that ties comes before it */
         x->found = 1;
     }
-    x->end = clock_now() + seconds;
-    x->signals = 0;
     x->stopped = 0;
+    begin_call(&x->limit, seconds);
     if (allowed(x, depth, 0))
         search_below(x, depth, from < 0 ? 0 : from);
-    return x->stopped == 2 ? NULL : PyBool_FromLong(!x->stopped);
+    return end_call(&x->limit) ? PyBool_FromLong(!x->stopped) : NULL;
 }
-
-PyDoc_STRVAR(best_doc, "best(sets) -> (value, leader, set, nodes, leaves); leader -1: none was found");
 
 static PyObject *best(PyObject *self, PyObject *capsule)
 {
@@ -641,10 +606,10 @@ static PyObject *best(PyObject *self, PyObject *capsule)
 }
 
 static PyMethodDef methods[] = {
-    {"create", create, METH_VARARGS, create_doc},
-    {"bound", bound, METH_VARARGS, bound_doc},
-    {"run", run, METH_VARARGS, run_doc},
-    {"best", best, METH_O, best_doc},
+    {"create", create, METH_VARARGS, NULL},
+    {"bound", bound, METH_VARARGS, NULL},
+    {"run", run, METH_VARARGS, NULL},
+    {"best", best, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

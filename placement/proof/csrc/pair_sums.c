@@ -204,8 +204,6 @@ done:
     return x;
 }
 
-PyDoc_STRVAR(list_table_doc, "list_table((clients, sites, width), rank, limits, table) -> pairs");
-
 static PyObject *list_table(PyObject *self, PyObject *args)
 {
     array a[3] = {{0}};
@@ -226,9 +224,6 @@ static PyObject *list_table(PyObject *self, PyObject *args)
     let_go(a, 3);
     return x ? wrap(x) : NULL;
 }
-
-PyDoc_STRVAR(list_sums_doc, "list_sums((clients, sites, width, scenarios), below, rank, limits, near, relay, "
-                            "to_leader, scenario) -> pairs");
 
 static PyObject *list_sums(PyObject *self, PyObject *args)
 {
@@ -265,9 +260,7 @@ static PyObject *list_sums(PyObject *self, PyObject *args)
     return x ? wrap(x) : NULL;
 }
 
-PyDoc_STRVAR(narrow_doc, "narrow(pairs, first, free) -> pairs: those of free sites before the client's first "
-                         "site of I");
-
+/* The pairs of free sites before the client's first site of I. */
 static PyObject *narrow(PyObject *self, PyObject *args)
 {
     array a[2] = {{0}};
@@ -320,9 +313,7 @@ static int entries_fit(const int64_t *start, int32_t clients, int64_t entries)
     return fits;
 }
 
-PyDoc_STRVAR(place_entries_doc, "place_entries(pairs, entries, start, places): count the entries of beta before "
-                                "each pair; start has the first entry of each client");
-
+/* Count the entries of beta before each pair; `start` has the first entry of each client. */
 static PyObject *place_entries(PyObject *self, PyObject *args)
 {
     array a[2] = {{0}};
@@ -360,9 +351,7 @@ static PyObject *place_entries(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(savings_doc, "savings(pairs, u, first, free, entries, start, prefix, totals) -> pairs that count; "
-                          "totals gets the sum of min(0, cost + P - u) of every site");
-
+/* The sum of min(0, cost + P - u) of every site, into `totals`; how many pairs count. */
 static PyObject *savings(PyObject *self, PyObject *args)
 {
     array a[6] = {{0}};
@@ -410,11 +399,8 @@ static PyObject *savings(PyObject *self, PyObject *args)
     return fits ? PyLong_FromLongLong(counted) : NULL;
 }
 
-PyDoc_STRVAR(start_sums_doc, "start_sums((clients, sites, width, leader), below, rank, u, near, relay, to_leader, totals) "
-                             "-> sum of min(u, cost at the leader); totals gets the sum of min(0, cost - u) over the "
-                             "clients that have a site before the leader");
-
-/* The sums of list_sums and savings for the state that holds the leader alone, without a list. */
+/* The sum of min(u, cost at the leader); `totals` gets the sum of min(0, cost - u) over the clients that have a site before the leader.
+   As list_sums and savings for the state that holds the leader alone, without a list. */
 static PyObject *start_sums(PyObject *self, PyObject *args)
 {
     array a[6] = {{0}};
@@ -466,9 +452,7 @@ static PyObject *start_sums(PyObject *self, PyObject *args)
     return held ? PyLong_FromLongLong(served) : NULL;
 }
 
-PyDoc_STRVAR(detours_doc, "detours((rows, sites), order, costs, first, alone, free, totals): add the detours of each "
-                          "site; placement/proof/costs/detours.py");
-
+/* Add the detours of each site to `totals`: placement/proof/costs/detours.py. */
 static PyObject *detours(PyObject *self, PyObject *args)
 {
     array a[6] = {{0}};
@@ -518,8 +502,6 @@ static PyObject *detours(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(count_doc, "count(pairs) -> how many there are");
-
 static PyObject *count(PyObject *self, PyObject *capsule)
 {
     (void)self;
@@ -528,14 +510,14 @@ static PyObject *count(PyObject *self, PyObject *capsule)
 }
 
 static PyMethodDef methods[] = {
-    {"list_table", list_table, METH_VARARGS, list_table_doc},
-    {"list_sums", list_sums, METH_VARARGS, list_sums_doc},
-    {"narrow", narrow, METH_VARARGS, narrow_doc},
-    {"place_entries", place_entries, METH_VARARGS, place_entries_doc},
-    {"savings", savings, METH_VARARGS, savings_doc},
-    {"start_sums", start_sums, METH_VARARGS, start_sums_doc},
-    {"detours", detours, METH_VARARGS, detours_doc},
-    {"count", count, METH_O, count_doc},
+    {"list_table", list_table, METH_VARARGS, NULL},
+    {"list_sums", list_sums, METH_VARARGS, NULL},
+    {"narrow", narrow, METH_VARARGS, NULL},
+    {"place_entries", place_entries, METH_VARARGS, NULL},
+    {"savings", savings, METH_VARARGS, NULL},
+    {"start_sums", start_sums, METH_VARARGS, NULL},
+    {"detours", detours, METH_VARARGS, NULL},
+    {"count", count, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -12,51 +12,29 @@
 
 /* ---- The context in a capsule, and what stands around a call. ---- */
 
-static context *context_of(PyObject *capsule)
-{
-    return PyCapsule_GetPointer(capsule, NAME);
-}
-
 /* For PyArg_ParseTuple. */
 static int to_context(PyObject *capsule, void *out)
 {
-    return (*(context **)out = context_of(capsule)) != NULL;
+    return (*(context **)out = PyCapsule_GetPointer(capsule, NAME)) != NULL;
 }
 
-/* Called by the kernel between evaluations: signals pending, or the deadline passed? */
-static int pause_now(void *pointer)
+static void begin(context *x, call_limit *limit, double seconds)
 {
-    context *x = pointer;
-    int raised;
-    PyEval_RestoreThread((PyThreadState *)x->control.thread);
-    raised = PyErr_CheckSignals() != 0;
-    x->control.thread = PyEval_SaveThread();
-    if (raised) {
-        x->control.raised = 1;
-        return 1;
-    }
-    return clock_now() > x->control.deadline;
-}
-
-static void begin_call(context *x, double seconds)
-{
-    x->control.deadline = clock_now() + seconds;
-    x->control.pause = pause_now;
-    x->control.paused = x->control.raised = 0;
-    x->control.thread = PyEval_SaveThread();
+    x->control.pause = pause_call;
+    x->control.caller = limit;
+    x->control.paused = 0;
+    begin_call(limit, seconds);
 }
 
 /* 0 when a signal handler raised or memory ran out (the exception is set). */
-static int end_call(context *x)
+static int end(context *x, call_limit *limit)
 {
-    PyEval_RestoreThread((PyThreadState *)x->control.thread);
-    if (x->control.raised)
+    x->control.pause = NULL;
+    if (!end_call(limit))
         return 0;
-    if (x->control.out_of_memory || x->proof.events.failed) {
+    if (x->control.out_of_memory || x->proof.failed)
         PyErr_NoMemory();
-        return 0;
-    }
-    return 1;
+    return !PyErr_Occurred();
 }
 
 /* ---- Binding of the calls that take leaders: bounds at their roots, and their trees. ---- */
@@ -70,22 +48,18 @@ static int take_call(const context *x, column *c, int columns, column *multiplie
     return take_arrays(c, columns, least, x->p.sites);
 }
 
-/* End what begin_call began, release the columns, return `done`. */
-static PyObject *finish_call(context *x, column *c, int columns, int done)
+/* End a call, release the columns, return `done`. */
+static PyObject *finish_call(context *x, call_limit *limit, column *c, int columns, int done)
 {
-    int fine = end_call(x);
+    int fine = end(x, limit);
     release_arrays(c, columns);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
-static const char bound_roots_doc[] =
-    "bound_roots(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
-    "Bound leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
-    "overwritten, ends by the length of the record after each leader.";
-
 static PyObject *py_bound_roots(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     int iterations, swaps, full;
     double work, seconds;
     enum { LEADER, U, WARM, BOUND, END, COLUMNS };
@@ -99,20 +73,16 @@ static PyObject *py_bound_roots(PyObject *self, PyObject *args)
     int count = take_call(x, c, COLUMNS, &c[U], -1);
     if (count < 0)
         return NULL;
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     int done = bound_roots(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
                             swaps, full, work, c[BOUND].view.buf, c[END].view.buf);
-    return finish_call(x, c, COLUMNS, done);
+    return finish_call(x, &limit, c, COLUMNS, done);
 }
-
-static const char quick_bounds_doc[] =
-    "quick_bounds(context, leaders, u, bounds, work, seconds) -> done\n\n"
-    "Bound leaders (int32, none -1) by their own multipliers u (leaders x clients), which are cut to\n"
-    "what can count; bounds (float64) are overwritten.";
 
 static PyObject *py_quick_bounds(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     double work, seconds;
     enum { LEADER, U, BOUND, COLUMNS };
     column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [U] = {.write = 1},
@@ -124,19 +94,15 @@ static PyObject *py_quick_bounds(PyObject *self, PyObject *args)
     int count = take_call(x, c, COLUMNS, &c[U], 0);
     if (count < 0)
         return NULL;
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     int done = quick_bounds(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
-    return finish_call(x, c, COLUMNS, done);
+    return finish_call(x, &limit, c, COLUMNS, done);
 }
-
-static const char shared_bounds_doc[] =
-    "shared_bounds(context, leaders, bounds, reference, u, serving, seconds) -> done\n\n"
-    "Bound leaders (int32, none -1) by the multipliers u (clients) of another one, `reference` (int32, one).\n"
-    "u, serving (int32, clients) and bounds (float64) are overwritten.";
 
 static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     double seconds;
     enum { LEADER, BOUND, COLUMNS, REFERENCE = COLUMNS, U, SERVING, ALL };
     column c[ALL] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1},
@@ -156,20 +122,16 @@ static PyObject *py_shared_bounds(PyObject *self, PyObject *args)
         release_arrays(c, done < 0 ? COLUMNS : ALL);
         return NULL;
     }
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     done = shared_bounds(x, *(const int *)c[REFERENCE].view.buf, c[U].view.buf, c[LEADER].view.buf, count,
                          c[SERVING].view.buf, c[BOUND].view.buf);
-    return finish_call(x, c, ALL, done);
+    return finish_call(x, &limit, c, ALL, done);
 }
-
-static const char bounds_from_memory_doc[] =
-    "bounds_from_memory(context, leaders, bounds, swaps, seconds) -> done\n\n"
-    "Bound leaders (int32) at the multipliers that each was last bounded with, and improve the\n"
-    "incumbent by swaps; bounds (float64) of leaders that were never bounded stay as they are.";
 
 static PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     int swaps;
     double seconds;
     enum { LEADER, BOUND, COLUMNS };
@@ -180,15 +142,10 @@ static PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
     int count = take_call(x, c, COLUMNS, NULL, -1);
     if (count < 0)
         return NULL;
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     int done = bounds_from_memory(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
-    return finish_call(x, c, COLUMNS, done);
+    return finish_call(x, &limit, c, COLUMNS, done);
 }
-
-static const char open_trees_doc[] =
-    "open_trees(context, leaders, u, bounds)\n\n"
-    "Open the trees of leaders (int32), in place of all others, from their multipliers u (leaders x clients);\n"
-    "bounds (float64) are those known so far.";
 
 static PyObject *py_open_trees(PyObject *self, PyObject *args)
 {
@@ -208,10 +165,6 @@ static PyObject *py_open_trees(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static const char tree_bounds_doc[] =
-    "tree_bounds(context, leaders, bounds)\n\n"
-    "Overwrite bounds (float64) by what the open trees prove for leaders (int32); BIG: nothing was there.";
-
 static PyObject *py_tree_bounds(PyObject *self, PyObject *args)
 {
     context *x;
@@ -227,10 +180,6 @@ static PyObject *py_tree_bounds(PyObject *self, PyObject *args)
     release_arrays(c, COLUMNS);
     Py_RETURN_NONE;
 }
-
-static const char decisions_learned_doc[] =
-    "decisions_learned(context, leader) -> float\n\n"
-    "Decisions that the tree of a leader has learned from, and still knows; for tests.";
 
 static PyObject *py_decisions_learned(PyObject *self, PyObject *args)
 {
@@ -253,21 +202,6 @@ static void capsule_free(PyObject *capsule)
     if (x)
         context_free(x);
 }
-
-/* 1 when all numbers are sites; 0 with the exception set. */
-static int are_sites(const int *number, size_t count, int sites)
-{
-    for (size_t i = 0; i < count; i++)
-        if (number[i] < 0 || number[i] >= sites)
-            return refused("no such site in the order of a client");
-    return 1;
-}
-
-PyDoc_STRVAR(create_doc,
-             "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
-             "       replica_families, voter_families, granularity, tolerance,\n"
-             "       scenarios, cases) -> context\n\n"
-             "rtt (float64) and order (int32: sites by distance) have a row per client.");
 
 /* Read scenarios as (number, scenario of each client, RTTs between sites, weights), or None for one. */
 static int read_scenarios(owned_memory *owned, PyObject *given, problem *p)
@@ -384,7 +318,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         !(p->may_hold = copy_buffer(owned, flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(owned, price, S * S * 8))) ||
         !read_families(owned, replicas, &p->replica_families, sites) || !read_families(owned, votes, &p->voter_families, sites) ||
-        !are_sites(p->by_client, C * S, sites) || !read_scenarios(owned, scenarios, p) || !read_cases(owned, cases, &p->cases, sites)) {
+        !all_below(p->by_client, C * S, sites, "no such site in the order of a client") || !read_scenarios(owned, scenarios, p) || !read_cases(owned, cases, &p->cases, sites)) {
         context_free(x);
         return NULL;
     }
@@ -398,11 +332,10 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     return capsule;
 }
 
-PyDoc_STRVAR(resize_doc, "resize(context, least, most, seconds): set another range of numbers of replicas");
-
 static PyObject *py_resize(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     int least, most;
     double seconds;
     (void)self;
@@ -410,14 +343,12 @@ static PyObject *py_resize(PyObject *self, PyObject *args)
         return NULL;
     if (least < 1 || most < least || most > x->p.sites)
         return PyErr_Format(PyExc_ValueError, "not a range of numbers of replicas");
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     set_replica_range(x, least, most);
-    if (!end_call(x))
+    if (!end(x, &limit))
         return NULL;
     Py_RETURN_NONE;
 }
-
-PyDoc_STRVAR(set_gap_doc, "set_gap(context, gap): close nodes whose bound is this near to the incumbent, relatively");
 
 static PyObject *py_set_gap(PyObject *self, PyObject *args)
 {
@@ -432,13 +363,10 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(set_size_limits_doc,
-             "set_size_limits(context, cells, share, nodes, burst, work, transfers): number of cells from which nodes become sparse, and\n"
-             "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
-             "gets before the others begin; work from which parts are put off; nodes after which costs are transferred,\n"
-             "whatever they gain, 0: never. Searches for sites near the leader begin whatever they gain, and steps are on those\n"
-             "clients first who have most of the demand. For tests");
-
+/* For tests. Cells from which nodes become sparse, and the share of them below which they do; nodes after which a tree takes steps on
+   (u, beta); nodes that a leader gets before the others begin; work from which parts are put off; nodes after which costs are
+   transferred, whatever they gain, 0: never. Searches for sites near the leader begin whatever they gain, and steps are on those
+   clients first who have most of the demand. */
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
     context *x;
@@ -463,40 +391,30 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> whether the open trees are finished");
-
 static PyObject *py_run(PyObject *self, PyObject *args)
 {
     context *x;
+    call_limit limit;
     double work, seconds;
     (void)self;
     if (!PyArg_ParseTuple(args, "O&dd", to_context, &x, &work, &seconds))
         return NULL;
-    begin_call(x, seconds);
+    begin(x, &limit, seconds);
     int done = run_search(x, work);
-    if (!end_call(x))
+    if (!end(x, &limit))
         return NULL;
     return PyBool_FromLong(done);
 }
 
-PyDoc_STRVAR(incumbent_doc, "incumbent(context) -> (score, leader, replicas)");
-
 static PyObject *py_incumbent(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    context *x = context_of(capsule);
-    if (!x)
+    context *x;
+    if (!to_context(capsule, &x))
         return NULL;
-    int count = x->best.score < BIG ? x->best.count : 0;
-    PyObject *list = PyTuple_New(count);
-    if (!list)
-        return NULL;
-    for (int i = 0; i < count; i++)
-        PyTuple_SetItem(list, i, PyLong_FromLong(x->best.replicas[i]));
-    return Py_BuildValue("(diN)", x->best.score, x->best.leader, list);
+    PyObject *replicas = tuple_of(x->best.replicas, x->best.score < BIG ? x->best.count : 0);
+    return replicas ? Py_BuildValue("(diN)", x->best.score, x->best.leader, replicas) : NULL;
 }
-
-PyDoc_STRVAR(propose_doc, "propose(context, score, leader, replicas): offer an incumbent from outside");
 
 static PyObject *py_propose(PyObject *self, PyObject *args)
 {
@@ -507,35 +425,22 @@ static PyObject *py_propose(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&diO!", to_context, &x, &score, &leader, &PyTuple_Type, &list))
         return NULL;
-    Py_ssize_t n = PyTuple_Size(list);
-    if (n > x->p.sites)
-        return PyErr_Format(PyExc_ValueError, "more replicas than sites");
-    int *set = x->scratch.sites;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        long site = PyLong_AsLong(PyTuple_GetItem(list, i));
-        if (PyErr_Occurred())
-            return NULL;
-        if (site < 0 || site >= x->p.sites)
-            return PyErr_Format(PyExc_ValueError, "no such site");
-        set[i] = (int)site;
-    }
+    int n = read_tuple(list, x->p.sites, x->p.sites, x->scratch.sites);
+    if (n < 0)
+        return NULL;
     leader_without_costs(x, leader);
-    offer_incumbent(x, score, set, (int)n);
+    offer_incumbent(x, score, x->scratch.sites, n);
     Py_RETURN_NONE;
 }
-
-PyDoc_STRVAR(counters_doc, "counters(context) -> (nodes, leaves, bound evaluations, work, cutoff)");
 
 static PyObject *py_counters(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    context *x = context_of(capsule);
-    if (!x)
+    context *x;
+    if (!to_context(capsule, &x))
         return NULL;
     return Py_BuildValue("(llldd)", x->tree.nodes, x->tree.leaves, x->effort.evaluations, x->effort.work, x->best.cutoff);
 }
-
-PyDoc_STRVAR(record_doc, "record(context, on) -> bytes recorded since the last call (float64)");
 
 static PyObject *py_record(PyObject *self, PyObject *args)
 {
@@ -544,30 +449,30 @@ static PyObject *py_record(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&p", to_context, &x, &on))
         return NULL;
-    PyObject *out = PyBytes_FromStringAndSize((const char *)x->proof.events.data,
-                                              (Py_ssize_t)(x->proof.events.length * sizeof(double)));
-    x->proof.events.length = 0;
-    x->proof.recording = on;
+    PyObject *out = PyBytes_FromStringAndSize((const char *)x->proof.data,
+                                              (Py_ssize_t)(x->proof.length * sizeof(double)));
+    x->proof.length = 0;
+    x->proof.on = on;
     return out;
 }
 
 static PyMethodDef methods[] = {
-    {"create", py_create, METH_VARARGS, create_doc},
-    {"bound_roots", py_bound_roots, METH_VARARGS, bound_roots_doc},
-    {"quick_bounds", py_quick_bounds, METH_VARARGS, quick_bounds_doc},
-    {"shared_bounds", py_shared_bounds, METH_VARARGS, shared_bounds_doc},
-    {"bounds_from_memory", py_bounds_from_memory, METH_VARARGS, bounds_from_memory_doc},
-    {"resize", py_resize, METH_VARARGS, resize_doc},
-    {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},
-    {"set_size_limits", py_set_size_limits, METH_VARARGS, set_size_limits_doc},
-    {"open_trees", py_open_trees, METH_VARARGS, open_trees_doc},
-    {"run", py_run, METH_VARARGS, run_doc},
-    {"tree_bounds", py_tree_bounds, METH_VARARGS, tree_bounds_doc},
-    {"decisions_learned", py_decisions_learned, METH_VARARGS, decisions_learned_doc},
-    {"incumbent", py_incumbent, METH_O, incumbent_doc},
-    {"propose", py_propose, METH_VARARGS, propose_doc},
-    {"counters", py_counters, METH_O, counters_doc},
-    {"record", py_record, METH_VARARGS, record_doc},
+    {"create", py_create, METH_VARARGS, NULL},
+    {"bound_roots", py_bound_roots, METH_VARARGS, NULL},
+    {"quick_bounds", py_quick_bounds, METH_VARARGS, NULL},
+    {"shared_bounds", py_shared_bounds, METH_VARARGS, NULL},
+    {"bounds_from_memory", py_bounds_from_memory, METH_VARARGS, NULL},
+    {"resize", py_resize, METH_VARARGS, NULL},
+    {"set_gap", py_set_gap, METH_VARARGS, NULL},
+    {"set_size_limits", py_set_size_limits, METH_VARARGS, NULL},
+    {"open_trees", py_open_trees, METH_VARARGS, NULL},
+    {"run", py_run, METH_VARARGS, NULL},
+    {"tree_bounds", py_tree_bounds, METH_VARARGS, NULL},
+    {"decisions_learned", py_decisions_learned, METH_VARARGS, NULL},
+    {"incumbent", py_incumbent, METH_O, NULL},
+    {"propose", py_propose, METH_VARARGS, NULL},
+    {"counters", py_counters, METH_O, NULL},
+    {"record", py_record, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,37 +8,6 @@
 #include "losses.h"
 #include "read_families.h"
 
-/* Of one call, during which the GIL is released. */
-typedef struct {
-    double deadline;
-    PyThreadState *thread;
-    int raised;                /* 1: a signal handler, or a function of the caller, raised an exception */
-} call_limit;
-
-/* ---- What all kinds of questions share: limits of a call, and ranks. ---- */
-
-static int pause_call(void *pointer)
-{
-    call_limit *limit = pointer;
-    PyEval_RestoreThread(limit->thread);
-    limit->raised = limit->raised || PyErr_CheckSignals() != 0;
-    limit->thread = PyEval_SaveThread();
-    return limit->raised || clock_now() > limit->deadline;
-}
-
-static void begin_call(call_limit *limit, double seconds)
-{
-    limit->deadline = clock_now() + seconds;
-    limit->raised = 0;
-    limit->thread = PyEval_SaveThread();
-}
-
-static int end_call(call_limit *limit)
-{
-    PyEval_RestoreThread(limit->thread);
-    return !limit->raised;
-}
-
 static int *read_ranks(owned_memory *owned, PyObject *orders, int clients, int sites, size_t padded)
 {
     owned_memory scratch = {0};
@@ -46,18 +15,12 @@ static int *read_ranks(owned_memory *owned, PyObject *orders, int clients, int s
     int *rank = order ? own(owned, (size_t)sites * padded + 1, sizeof(int)) : NULL;
     if (order && !rank)
         PyErr_NoMemory();
-    for (int c = 0; rank && c < clients; c++)
-        for (int k = 0; k < sites; k++) {
-            int site = order[(size_t)c * (size_t)sites + (size_t)k];
-            if (site < 0 || site >= sites) {
-                PyErr_SetString(PyExc_ValueError, "no such site in the order of a client");
-                rank = NULL;
-                break;
-            }
-            rank[(size_t)site * padded + (size_t)c] = k;
-        }
+    int known = rank && all_below(order, (size_t)clients * (size_t)sites, sites, "no such site in the order of a client");
+    for (int c = 0; known && c < clients; c++)
+        for (int k = 0; k < sites; k++)
+            rank[(size_t)order[(size_t)c * (size_t)sites + (size_t)k] * padded + (size_t)c] = k;
     release(&scratch);
-    return rank;
+    return known ? rank : NULL;
 }
 
 /* ---- Python functions of questions about losses (../losses.h). ---- */
@@ -79,15 +42,10 @@ static int end(loss_problem *x, call_limit *limit)
     return end_call(limit);
 }
 
-static loss_problem *problem_of(PyObject *capsule)
-{
-    return PyCapsule_GetPointer(capsule, NAME);
-}
-
 /* For PyArg_ParseTuple. */
 static int to_problem(PyObject *capsule, void *out)
 {
-    return (*(loss_problem **)out = problem_of(capsule)) != NULL;
+    return (*(loss_problem **)out = PyCapsule_GetPointer(capsule, NAME)) != NULL;
 }
 
 static void capsule_free(PyObject *capsule)
@@ -125,12 +83,6 @@ static int read_moved(PyObject *given, loss_problem *x)
             return refused("no such site, or client, among those that move");
     return 1;
 }
-
-PyDoc_STRVAR(losses_doc,
-             "losses(rtt, order, near, relay, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
-             "       rules, voter_rules,\n"
-             "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
-             "       ceiling) -> context");
 
 /* Rows of clients, RTTs between sites and weights of the waits by interval. */
 static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
@@ -196,8 +148,6 @@ failed:
     return NULL;
 }
 
-PyDoc_STRVAR(start_doc, "start(context, value): set the value that is to be undercut, without a configuration");
-
 static PyObject *py_start(PyObject *self, PyObject *args)
 {
     loss_problem *x;
@@ -210,28 +160,6 @@ static PyObject *py_start(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Sites in a tuple, into x->set + room; how many, -1 with the exception set. */
-static int read_set(loss_problem *x, PyObject *list)
-{
-    Py_ssize_t n = PyTuple_Size(list);
-    if (n > x->replicas_max || n < 1) {
-        PyErr_SetString(PyExc_ValueError, "not a possible number of replicas");
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        long site = PyLong_AsLong(PyTuple_GetItem(list, i));
-        if (site < 0 || site >= x->sites) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "no such site");
-            return -1;
-        }
-        x->set[x->sites + 1 + (int)i] = (int)site;
-    }
-    return (int)n;
-}
-
-PyDoc_STRVAR(descend_doc, "descend(context, replicas, kicks, seed, seconds): swap descent from a set");
-
 static PyObject *py_descend(PyObject *self, PyObject *args)
 {
     loss_problem *x;
@@ -242,16 +170,16 @@ static PyObject *py_descend(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O&O!iid", to_problem, &x, &PyTuple_Type, &list, &kicks, &seed, &seconds))
         return NULL;
-    if ((n = read_set(x, list)) < 0)
+    if ((n = read_tuple(list, x->replicas_max, x->sites, x->set + x->sites + 1)) < 0)
         return NULL;
+    if (n < 1)
+        return PyErr_Format(PyExc_ValueError, "no replicas");
     begin(x, &limit, seconds);
     losses_descend(x, x->set + x->sites + 1, n, kicks, (unsigned)seed);
     if (!end(x, &limit))
         return NULL;
     return PyFloat_FromDouble(x->value);
 }
-
-PyDoc_STRVAR(floor_doc, "floor(context, leader, most, steps, u, seconds) -> lower bound of the mean with `most` replicas");
 
 static PyObject *py_floor(PyObject *self, PyObject *args)
 {
@@ -278,9 +206,6 @@ static PyObject *py_floor(PyObject *self, PyObject *args)
         return NULL;
     return memory ? PyErr_NoMemory() : PyFloat_FromDouble(value);
 }
-
-PyDoc_STRVAR(open_doc, "open(context, leader, successors, fixed, u, record): begin the tree of a leader; fixed: a site that\n"
-                       "holds a replica, or -1; record: the most numbers of a certificate to keep");
 
 static PyObject *py_open(PyObject *self, PyObject *args)
 {
@@ -314,8 +239,6 @@ static PyObject *py_open(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(run_doc, "run(context, nodes, seconds) -> outcome (tree_outcome of scenario.h)");
-
 static PyObject *py_run(PyObject *self, PyObject *args)
 {
     loss_problem *x;
@@ -337,26 +260,11 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     return outcome == TREE_NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong((long)outcome);
 }
 
-PyDoc_STRVAR(best_doc, "best(context) -> (value, leader, voters, replicas); leader -1: none");
-
-static PyObject *tuple_of(const int *sites, int count)
-{
-    PyObject *out = PyTuple_New(count);
-    for (int i = 0; out && i < count; i++) {
-        PyObject *number = PyLong_FromLong(sites[i]);
-        if (!number || PyTuple_SetItem(out, i, number)) {
-            Py_DECREF(out);
-            return NULL;
-        }
-    }
-    return out;
-}
-
 static PyObject *py_best(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    loss_problem *x = problem_of(capsule);
-    if (!x)
+    loss_problem *x;
+    if (!to_problem(capsule, &x))
         return NULL;
     PyObject *voters = tuple_of(x->voter, x->leader < 0 ? 0 : x->voter_count);
     PyObject *replicas = voters ? tuple_of(x->replicas, x->leader < 0 ? 0 : x->count) : NULL;
@@ -367,44 +275,39 @@ static PyObject *py_best(PyObject *self, PyObject *capsule)
     return Py_BuildValue("(diNN)", x->value, x->leader, voters, replicas);
 }
 
-PyDoc_STRVAR(state_doc, "state(context) -> (least bound of the open tree, the same of the normal score less its\n"
-                        "threshold, nodes, bounds, leaves)");
-
 static PyObject *py_state(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    loss_problem *x = problem_of(capsule);
-    if (!x)
+    loss_problem *x;
+    if (!to_problem(capsule, &x))
         return NULL;
     const scenario_tree *t = &x->tree;
     return Py_BuildValue("(ddlll)", x->opened ? tree_least(t) : BIG, x->opened ? tree_least_normal(t) : BIG, t->nodes,
                          t->bounds, t->leaves);
 }
 
-PyDoc_STRVAR(record_doc, "record(context) -> bytes (float64) recorded of the open tree; None: it was too long");
-
 static PyObject *py_record(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    loss_problem *x = problem_of(capsule);
-    if (!x)
+    loss_problem *x;
+    if (!to_problem(capsule, &x))
         return NULL;
-    const threshold_record *r = &x->tree.record;
+    const event_stream *r = &x->tree.record;
     if (r->failed || !r->on)
         Py_RETURN_NONE;
     return PyBytes_FromStringAndSize((const char *)r->data, (Py_ssize_t)(r->length * sizeof(double)));
 }
 
 static PyMethodDef losses_methods[] = {
-    {"losses", py_losses, METH_VARARGS, losses_doc},
-    {"start", py_start, METH_VARARGS, start_doc},
-    {"descend", py_descend, METH_VARARGS, descend_doc},
-    {"floor", py_floor, METH_VARARGS, floor_doc},
-    {"open", py_open, METH_VARARGS, open_doc},
-    {"run", py_run, METH_VARARGS, run_doc},
-    {"best", py_best, METH_O, best_doc},
-    {"state", py_state, METH_O, state_doc},
-    {"record", py_record, METH_O, record_doc},
+    {"losses", py_losses, METH_VARARGS, NULL},
+    {"start", py_start, METH_VARARGS, NULL},
+    {"descend", py_descend, METH_VARARGS, NULL},
+    {"floor", py_floor, METH_VARARGS, NULL},
+    {"open", py_open, METH_VARARGS, NULL},
+    {"run", py_run, METH_VARARGS, NULL},
+    {"best", py_best, METH_O, NULL},
+    {"state", py_state, METH_O, NULL},
+    {"record", py_record, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -424,11 +327,6 @@ static void free_voters(PyObject *capsule)
     if (v)
         late_voters_free(v);
 }
-
-PyDoc_STRVAR(late_voters_doc,
-    "late_voters(order, answered, votes, share, asked,\n"
-    "            (leader, others, members, least, needed, times, kinds, ordered))\n--\n\n"
-    "Hold the distributions of the voters of one leader up to one deadline.");
 
 static PyObject *py_late_voters(PyObject *self, PyObject *args)
 {
@@ -463,8 +361,6 @@ failed:
     late_voters_free(v);
     return NULL;
 }
-
-PyDoc_STRVAR(least_late_doc, "least_late(late_voters, state, room)\n--\n\nLeast share that is late; see late.h.");
 
 static PyObject *py_least_late(PyObject *self, PyObject *args)
 {
@@ -603,12 +499,6 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
     return PyList_Check(part) ? take_voters(part, x, g) : take_led(part, x, g);
 }
 
-PyDoc_STRVAR(search_thresholds_doc,
-             "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps,\n"
-             "                  falling), rules, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
-             "Search the replica sets of a leader; outcome: tree_outcome of scenario.h. The record (float64) is None where\n"
-             "it would be longer than `record` numbers.");
-
 static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
 {
     PyObject *orders, *scenarios, *may, *must, *rules, *result = NULL;
@@ -654,7 +544,7 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
         x.tree.pause_self = &c.limit;
         begin_call(&c.limit, seconds);
         tree_outcome outcome = tree_run(&x.tree, LONG_MAX);
-        const threshold_record *r = &x.tree.record;
+        const event_stream *r = &x.tree.record;
         if (end_call(&c.limit) && outcome == TREE_NO_MEMORY)
             PyErr_NoMemory();
         else if (!c.limit.raised)
@@ -666,9 +556,9 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef late_methods[] = {
-    {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
-    {"least_late", py_least_late, METH_VARARGS, least_late_doc},
-    {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
+    {"late_voters", py_late_voters, METH_VARARGS, NULL},
+    {"least_late", py_least_late, METH_VARARGS, NULL},
+    {"search_thresholds", py_search_thresholds, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

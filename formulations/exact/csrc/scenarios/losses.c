@@ -669,6 +669,7 @@ int losses_prepare(loss_problem *x)
     x->set = own(owned, 3 * (S + 1), sizeof(int));
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
     x->standing = own(owned, 2 * S + 1, 1);
+    x->first_state = own(owned, 2 * S + 1, 1);
     x->counts = own(owned, (size_t)(longest > of_replicas ? longest : of_replicas), sizeof(int));
     if (!x->site_order || owned->failed || !moved_prepare(x))
         return 0;
@@ -764,9 +765,7 @@ static void set_leader(loss_problem *x, int leader)
 
 int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u)
 {
-    unsigned char *state = malloc(2 * (size_t)x->sites + 1);
-    if (!state)
-        return 0;
+    unsigned char *state = x->first_state;
     if (x->opened)
         tree_close(&x->tree);
     x->opened = 0;
@@ -776,10 +775,7 @@ int losses_open(loss_problem *x, int leader, const unsigned char *successor, int
         state[j] = !x->may_hold[j] ? OUT : x->must_hold[j] || j == leader || j == fixed ? IN : FREE;
         state[x->sites + j] = !x->may_vote[j] ? OUT : x->must_vote[j] || j == leader || j == fixed ? IN : FREE;
     }
-    int ok = tree_open(&x->tree, &x->question, state, u);
-    free(state);
-    x->opened = ok;
-    return ok;
+    return x->opened = tree_open(&x->tree, &x->question, state, u);
 }
 
 static int only_normal(void *self, const unsigned char *state, int *which, double *weight)
@@ -795,13 +791,8 @@ double losses_floor(loss_problem *x, int leader, int most, int steps, double *u,
 {
     scenario_question q = x->question;
     scenario_tree t;
-    unsigned char *state = malloc(2 * (size_t)x->sites + 1);
+    unsigned char *state = x->first_state;
     double value = -BIG;
-    *memory = 0;
-    if (!state) {
-        *memory = 1;
-        return value;
-    }
     memset(x->successor, 0, (size_t)x->sites);
     set_leader(x, leader);
     q.fixed_weights = 1; /* one scenario, whose bound is wanted and not whether it closes */
@@ -825,16 +816,13 @@ double losses_floor(loss_problem *x, int leader, int most, int steps, double *u,
             q.total += x->rounds[k] * x->hop[row + (size_t)x->near_order[row + (size_t)x->sites - 1]];
         }
     }
-    if (!tree_open(&t, &q, state, NULL)) {
-        free(state);
-        *memory = 1;
+    *memory = !tree_open(&t, &q, state, NULL);
+    if (*memory)
         return value;
-    }
     t.pause = x->pause;
     t.pause_self = x->pause_self;
     double found = bound_state(&t, state, NULL, steps);
-    if (t.paused == 2)
-        *memory = 1;
+    *memory = t.paused == 2;
     x->paused |= t.paused == 1;
     if (found >= BIG)
         value = BIG;
@@ -843,7 +831,6 @@ double losses_floor(loss_problem *x, int leader, int most, int steps, double *u,
         best_multipliers(t.question, t.work, 0, u);
     }
     tree_close(&t);
-    free(state);
     return value;
 }
 

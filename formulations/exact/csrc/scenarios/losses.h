@@ -82,6 +82,7 @@ typedef struct {
     int *hits;                 /* losses: 1 where they meet a fixed replica (scratch) */
     int *taken;                /* losses: number of their sites */
     unsigned char *standing;   /* 2 x sites: who may vote in the state that is looked at, and whom it was asked for (scratch) */
+    unsigned char *first_state; /* 2 x sites: of a tree that is opened (scratch) */
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
     /* scratch of losses.c */

@@ -93,13 +93,6 @@ typedef struct {
 
 typedef enum { TREE_OPEN, TREE_CLOSED, TREE_STOPPED, TREE_LIMIT, TREE_PAUSED, TREE_NO_MEMORY } tree_outcome;
 
-/* Events of a certificate, see threshold_tree.c. */
-typedef struct {
-    int on, failed;             /* failed: no memory, or longer than `most` */
-    double *data;
-    size_t length, capacity, most;
-} threshold_record;
-
 typedef struct scenario_bound scenario_bound; /* threshold_bound.c */
 
 typedef struct {
@@ -110,7 +103,7 @@ typedef struct {
     long nodes, bounds, leaves;
     int root_steps, node_steps; /* multiplier steps; set by tree_open, may be changed before tree_run */
     double first_step;          /* of the multipliers in every node, times the gap over the squared gradient; the same */
-    threshold_record record;
+    event_stream record;        /* see threshold_tree.c */
     int (*pause)(void *);       /* asked about every 10 ms: 1 = the deadline passed or Ctrl-C */
     void *pause_self;
     double effort, next_pause;  /* elementary operations, about a nanosecond each */

@@ -34,55 +34,38 @@
  * are in the order of the clients, without padding; any numbers give a valid bound. A tree that is too large for the list is not
  * recorded, and the proof has no certificate. */
 
-static void record_value(threshold_record *r, double value)
-{
-    if (!r->on || r->failed)
-        return;
-    if (r->length == r->capacity) {
-        size_t grown = r->capacity ? 2 * r->capacity : 4096;
-        double *data = grown > r->most ? NULL : realloc(r->data, grown * sizeof(double));
-        if (!data) {
-            r->failed = 1;
-            return;
-        }
-        r->data = data;
-        r->capacity = grown;
-    }
-    r->data[r->length++] = value;
-}
-
 /* The bound of scenario s alone: multiplier u of its only client, 0 of all others, which cost nothing there. */
 static void record_client(scenario_tree *t, double kind, double spare, int s, double u)
 {
-    record_value(&t->record, kind);
-    record_value(&t->record, spare);
-    record_value(&t->record, 1.0);
-    record_value(&t->record, s);
-    record_value(&t->record, 1.0);
+    append_number(&t->record, kind);
+    append_number(&t->record, spare);
+    append_number(&t->record, 1.0);
+    append_number(&t->record, s);
+    append_number(&t->record, 1.0);
     for (int c = 0; c < t->question->clients; c++)
-        record_value(&t->record, c == t->only[s] ? u : 0.0);
+        append_number(&t->record, c == t->only[s] ? u : 0.0);
 }
 
 static void record_state(scenario_tree *t, double kind, double spare)
 {
-    threshold_record *r = &t->record;
+    event_stream *r = &t->record;
     const scenario_bound *b = t->work;
     if (!r->on || r->failed)
         return;
     int used = 0;
     for (int a = 0; a < b->active; a++)
         used += b->best_weight[a] > 0.0;
-    record_value(r, kind);
-    record_value(r, spare);
-    record_value(r, used);
+    append_number(r, kind);
+    append_number(r, spare);
+    append_number(r, used);
     for (int a = 0; a < b->active; a++) {
         if (!(b->best_weight[a] > 0.0))
             continue;
-        record_value(r, b->which[a]);
-        record_value(r, b->best_weight[a]);
+        append_number(r, b->which[a]);
+        append_number(r, b->best_weight[a]);
         best_multipliers(t->question, b, a, b->direction);
         for (int c = 0; c < t->question->clients; c++)
-            record_value(r, b->direction[c]);
+            append_number(r, b->direction[c]);
     }
 }
 
@@ -276,14 +259,14 @@ static void fix_sites(scenario_tree *t, unsigned char *state, double value)
     if (out + in == 0)
         return;
     record_state(t, 2.0, spare);
-    record_value(&t->record, out);
+    append_number(&t->record, out);
     for (int i = 0; i < out; i++) {
-        record_value(&t->record, which[i]);
+        append_number(&t->record, which[i]);
         state[which[i]] = OUT;
     }
-    record_value(&t->record, in);
+    append_number(&t->record, in);
     for (int i = 0; i < in; i++) {
-        record_value(&t->record, held[i]);
+        append_number(&t->record, held[i]);
         state[held[i]] = IN;
     }
 }
@@ -529,9 +512,9 @@ static int serve_clients(scenario_tree *t, unsigned char *state, int *in, int *f
         record_client(t, closed ? 1.0 : 2.0, spare, s, u);
         if (closed)
             return 0;
-        record_value(&t->record, 0.0); /* sites out */
-        record_value(&t->record, 1.0);
-        record_value(&t->record, site);
+        append_number(&t->record, 0.0); /* sites out */
+        append_number(&t->record, 1.0);
+        append_number(&t->record, site);
         state[site] = IN;
         ++*in;
         --*free_count;
@@ -547,14 +530,14 @@ static void record_without_room(scenario_tree *t, const unsigned char *before, c
         out += state[j] != before[j];
     if (out == 0)
         return;
-    record_value(&t->record, 2.0);
-    record_value(&t->record, 0.0); /* to spare */
-    record_value(&t->record, 0.0); /* scenarios */
-    record_value(&t->record, out);
+    append_number(&t->record, 2.0);
+    append_number(&t->record, 0.0); /* to spare */
+    append_number(&t->record, 0.0); /* scenarios */
+    append_number(&t->record, out);
     for (int j = 0; j < sites; j++)
         if (state[j] != before[j])
-            record_value(&t->record, j);
-    record_value(&t->record, 0.0);
+            append_number(&t->record, j);
+    append_number(&t->record, 0.0);
 }
 
 /* Look for a plan near the sites that are IN and those that the last bound selects. 1: it ends the search. */
@@ -585,7 +568,7 @@ static tree_outcome step(scenario_tree *t)
         free_count += state[j] == FREE;
     }
     if (!kept || in > q->replicas_max || in + free_count < q->replicas_min) {
-        record_value(&t->record, 5.0);
+        append_number(&t->record, 5.0);
         pop(t);
         return TREE_OPEN;
     }
@@ -604,7 +587,7 @@ static tree_outcome step(scenario_tree *t)
     t->nodes += !few;
     if (value >= 0.0) {
         if (value >= BIG)
-            record_value(&t->record, 5.0);
+            append_number(&t->record, 5.0);
         else
             record_state(t, 1.0, value);
         pop(t);
@@ -612,7 +595,7 @@ static tree_outcome step(scenario_tree *t)
     }
     if (few) {
         int stop = evaluate_sets(t, state, in, value);
-        record_value(&t->record, 4.0);
+        append_number(&t->record, 4.0);
         pop(t);
         return stop ? TREE_STOPPED : TREE_OPEN;
     }
@@ -651,8 +634,8 @@ static tree_outcome step(scenario_tree *t)
     if (ok && site < 0) /* everything is decided: one set, or none */
         ok = push(t, state, own, bound, normal);
     else if (ok) {
-        record_value(&t->record, vote ? 7.0 : 3.0);
-        record_value(&t->record, site);
+        append_number(&t->record, vote ? 7.0 : 3.0);
+        append_number(&t->record, site);
         state[vote ? q->sites + site : site] = OUT;
         ok = push(t, state, own, bound, normal);
         state[site] = IN;

@@ -248,7 +248,7 @@ int fix_far_sites(context *x, tree_node *f)
         if (bound >= x->best.cutoff) {
             if (bound < x->tree.closed)
                 x->tree.closed = bound;
-            if (x->proof.recording)
+            if (x->proof.on)
                 record_far_sites(x, f);
             for (int i = f->free_count - 1; i >= 0; i--)
                 if (is_as_far(x, f->free_site[i])) {
@@ -263,7 +263,7 @@ int fix_far_sites(context *x, tree_node *f)
             f->u[c] = u[c] < f->fixed_cost[c] ? u[c] : f->fixed_cost[c];
     }
     if (f->outdated)
-        update_cells(x, f);
+        update_cells(x, f, &f->cells);
     free(order);
     free(u);
     return fixed;

@@ -343,27 +343,3 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
         *wait += cases->wait[w].rounds * length[w];
     return 1;
 }
-
-/* 1 when the wait of a set is quick to find from what all but one of its replicas tell. */
-int tells_rest(const context *x, int count)
-{
-    return count <= MOST_VOTERS && x->p.cases.radial;
-}
-
-/* Find what all replicas but the one at place `without` tell of the waits of a leader. */
-void rest_of_set(const context *x, int leader, const int *replicas, int count, int without, set_rest *rest)
-{
-    rest_of_balls(x, leader, replicas, count, without, rest->ball);
-}
-
-/* The least wait of a leader over the replicas of `rest` and any other one. */
-double least_wait_of_rest(const context *x, int leader, const set_rest *rest)
-{
-    return wait_with_site(x, leader, rest->ball, leader); /* no site is nearer */
-}
-
-/* Wait of a leader over the replicas of `rest` and one more; BIG: it never ends. */
-double wait_with_replica(const context *x, int leader, const set_rest *rest, int site)
-{
-    return wait_with_site(x, leader, rest->ball, site);
-}

@@ -45,11 +45,6 @@ typedef struct {
     double far;                /* the farthest site that would be barred at a shorter radius */
 } ball_rest;
 
-/* What it tells of the waits of the leader. */
-typedef struct {
-    ball_rest ball[MOST_WAITS];
-} set_rest;
-
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
     int count;                 /* 0: leaders wait for a quorum alone */
