@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69449,
-    "formulations": 32014,
+    "formulations": 32005,
     "heuristics": 5473,
     "benchmarks": 11785,
     "tests": 48930,
