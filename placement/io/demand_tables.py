@@ -217,14 +217,12 @@ def _operation_columns(
 
 def _once(frame: ColumnTable, keys: Sequence[tuple[str, IntArray, int]]) -> None:
     """Refuse the second of two rows for the same cell."""
-    flat = np.ravel_multi_index(
-        tuple(codes for _, codes, _ in keys), tuple(size for _, _, size in keys)
-    )
-    if len(np.unique(flat)) == len(flat):
+    places, sizes = tuple(codes for _, codes, _ in keys), tuple(size for _, _, size in keys)
+    flat = np.ravel_multi_index(places, sizes)
+    _, rows = np.unique(flat, return_index=True)
+    if len(rows) == len(flat):
         return
-    order = np.argsort(flat, kind="stable")
-    again = order[1:][np.diff(flat[order]) == 0]
-    second = int(again.min())
+    second = int(np.setdiff1d(np.arange(len(flat)), rows)[0])
     first = int(np.nonzero(flat == flat[second])[0][0])
     columns = [name for name, _, _ in keys if name in frame.columns]
     given = ", ".join(frame.text(column, second) for column in columns)

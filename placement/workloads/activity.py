@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from placement.datasets.cloud_regions import City
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -67,15 +67,11 @@ class Clients:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", unique_names(self.names, "clients"))
-        for field, labels in (
-            ("countries", self.countries),
-            ("continents", self.continents),
-            ("timezones", self.timezones),
-        ):
-            if len(labels) != len(self.names):
-                words = "as many labels as clients are needed"
-                expected = f"{len(self.names)} labels"
-                raise InputError(words, field=field, value=len(labels), expected=expected)
+        known = {"countries": self.countries, "continents": self.continents}
+        for field, labels in {**known, "timezones": self.timezones}.items():
+            words, expected = "as many labels as clients are needed", f"{len(self.names)} labels"
+            fits = len(labels) == len(self.names)
+            require(fits, field, words, len(labels), expected)
         users = nonnegative(self.users, "users", [("client", self.names)])
         if not users.any():
             raise InputError("no users at all", field="users", expected="one client with users")
@@ -281,13 +277,10 @@ def local_time(timeline: Timeline, timezones: Sequence[str], countries: Sequence
     O(intervals · distinct zones) conversions; clients of one zone share them.
     """
     instance_of(timeline, Timeline, "timeline", "a Timeline")
-    timezones = tuple(
-        text(zone, "timezones") for zone in elements(timezones, "timezones", "names of zones")
-    )
-    countries = tuple(
-        instance_of(country, str, "countries", "a code of two letters")
-        for country in elements(countries, "countries", "codes of countries")
-    )
+    each = elements(timezones, "timezones", "names of zones")
+    timezones = tuple(text(zone, "timezones") for zone in each)
+    each = elements(countries, "countries", "codes of countries")
+    countries = [instance_of(one, str, "countries", "a code of two letters") for one in each]
     if len(timezones) != len(countries) or not timezones:
         raise InputError(
             "one country and one zone per client are needed",
@@ -313,9 +306,7 @@ def local_time(timeline: Timeline, timezones: Sequence[str], countries: Sequence
             ordinal[row, column] = local.toordinal()
     place = [zones.index(name) for name in timezones]
     dates = ordinal[:, place]
-    rest = np.array(
-        [4 if country in FRIDAY_SATURDAY else 5 for country in countries], dtype=np.intp
-    )
+    rest = np.array([4 if country in FRIDAY_SATURDAY else 5 for country in countries])
     weekday = (dates - 1) % 7  # ordinal 1, 0001-01-01, is a Monday
     weekend = (weekday == rest) | (weekday == rest + 1)
     return LocalTime(hour[:, place], dates, weekend)

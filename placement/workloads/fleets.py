@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError, MissingDependencyError, require
 from placement.io.formats.files import writing
 from placement.model.operations import SINGLE_GROUP, STANDARD_OPERATIONS
 from placement.support.checks import (
@@ -166,33 +166,26 @@ def generate(
     instance_of(timeline, Timeline, "timeline", "a Timeline")
     databases = instances_of(databases, Database, "databases", "a workloads.Database")
     seed = whole(seed, "seed")
-    if not isinstance(law, str) or law not in get_args(Law):
-        raise InputError(
-            "unknown law", field="law", value=law, expected="one of " + ", ".join(get_args(Law))
-        )
+    text(law, "law", choices=get_args(Law))
     block = whole(block, "block", minimum=1)
     streams = set()
     for database in databases:
-        if len(database.weights) != len(clients):
-            words = f"database {database.name!r} has other clients"
-            expected = f"{len(clients)} weights"
-            raise InputError(words, field="weights", value=len(database.weights), expected=expected)
-        if database.index in streams:
-            words = f"database {database.name!r} has the random stream of another database"
-            raise InputError(words, field="index", value=database.index, expected="unique indices")
+        count, words = len(database.weights), f"database {database.name!r} has other clients"
+        require(count == len(clients), "weights", words, count, f"{len(clients)} weights")
+        words = f"database {database.name!r} has the random stream of another database"
+        own = database.index not in streams
+        require(own, "index", words, database.index, "unique indices")
         streams.add(database.index)
     scene = Scene(timeline, clients, local_time(timeline, clients.timezones, clients.countries))
     return _blocks(tuple(databases), scene, seed, law, block)
 
 
 def _blocks(
-    databases: tuple[Database, ...],
-    scene: Scene,
-    seed: int,
-    law: Law,
-    block: int,
+    databases: tuple[Database, ...], scene: Scene, seed: int, law: Law, block: int
 ) -> Iterator[Block]:
     shape = (scene.timeline.intervals, len(scene.clients), len(STANDARD_OPERATIONS))
+    drawn = law != "expected"
+    kind: type[np.number] = np.int64 if drawn else np.float64
     for first in range(0, len(databases), block):
         part = databases[first : first + block]
         streams = [
@@ -200,12 +193,7 @@ def _blocks(
             for database in part
         ]
         noise = _noise(part, streams, scene.timeline, len(scene.clients))
-        drawn = law != "expected"
-        counts: npt.NDArray[np.int64] | FloatArray
-        if drawn:
-            counts = np.empty((len(part), *shape), dtype=np.int64)
-        else:
-            counts = np.empty((len(part), *shape))
+        counts = np.empty((len(part), *shape), dtype=kind)
         for i, (database, rng) in enumerate(zip(part, streams, strict=True)):
             rates = _rates(database, noise[:, i, :], scene)
             means = rates[:, :, np.newaxis] * database.mix
@@ -226,13 +214,8 @@ def _noise(
     steps = np.empty((timeline.intervals, len(databases), clients))
     for i, rng in enumerate(streams):
         steps[:, i, :] = rng.standard_normal((timeline.intervals, clients))
-    daily_lag, daily_sd, lag, sd = (
-        np.array(column)
-        for column in zip(
-            *((d.daily.lag1, d.daily.sd, d.cluster.lag1, d.cluster.sd) for d in databases),
-            strict=True,
-        )
-    )
+    laws = ((one.daily.lag1, one.daily.sd, one.cluster.lag1, one.cluster.sd) for one in databases)
+    daily_lag, daily_sd, lag, sd = np.array([*laws]).T
     daily = autoregress(days, daily_lag, daily_sd)
     total = autoregress(steps, lag[:, np.newaxis], sd[:, np.newaxis])
     # E exp(x) = exp(sd²/2) for normal x: taken off, so that the factor has mean 1
@@ -370,12 +353,10 @@ def _table(block: Block, clients: Clients, timeline: Timeline) -> pa.Table:
 
     names = [operation.name for operation in STANDARD_OPERATIONS]
     expected = (len(block.databases), timeline.intervals, len(clients), len(names))
-    if block.counts.shape != expected:
-        words = "a block of another workload"
-        raise InputError(words, field="counts", value=block.counts.shape, expected=str(expected))
-    moments = np.array(
-        [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
-    )
+    fits, words = block.counts.shape == expected, "a block of another workload"
+    require(fits, "counts", words, block.counts.shape, str(expected))
+    naive = [moment.replace(tzinfo=None) for moment in timeline.starts]
+    moments = np.array(naive, dtype="datetime64[s]")
     text = pa.dictionary(pa.int32(), pa.string())
     when = pa.timestamp("s", tz="UTC")
     kind = pa.from_numpy_dtype(block.counts.dtype)
@@ -523,15 +504,12 @@ def fleet(
         instance_of(timeline, Timeline, "timeline", "a Timeline")
     number(median_rate, "median_rate", above=True)
     number(sigma, "sigma")
+    near: tuple[str, ...] = ()
     if nearest_sites is not None:
-        nearest_sites = tuple(
-            text(site, "nearest_sites")
-            for site in elements(nearest_sites, "nearest_sites", "one site per client")
-        )
-    if nearest_sites is not None and len(nearest_sites) != len(clients):
-        words = "one site per client is needed"
-        expected = f"{len(clients)} names"
-        raise InputError(words, field="nearest_sites", value=len(nearest_sites), expected=expected)
+        given = elements(nearest_sites, "nearest_sites", "one site per client")
+        near = tuple(text(site, "nearest_sites") for site in given)
+        fits, words = len(near) == len(clients), "one site per client is needed"
+        require(fits, "nearest_sites", words, len(near), f"{len(clients)} names")
     kinds, kind_odds = tuple(MIXES), np.ones(len(MIXES)) / len(MIXES)
     shapes, shape_odds = tuple(FOOTPRINTS), np.array(list(FOOTPRINTS.values()))
 
@@ -564,11 +542,7 @@ def fleet(
                 cluster=cluster,
                 events=events,
                 batches=batches,
-                preferred_leader=(
-                    nearest_sites[heaviest]
-                    if nearest_sites is not None and wish < _PREFERRING
-                    else None
-                ),
+                preferred_leader=near[heaviest] if near and wish < _PREFERRING else None,
                 kind=kind,
                 footprint=shape,
             )
@@ -717,10 +691,8 @@ def apart_groups(
         When there are fewer names than the groups need.
     """
     count, each = whole(groups, "groups"), whole(size, "size", minimum=2)
-    if count * each > len(names):
-        words = "too few databases for the groups"
-        expected = f"at most {len(names) // each} groups of {each}"
-        raise InputError(words, field="groups", value=count, expected=expected)
+    words, expected = "too few databases for the groups", f"at most {len(names) // each} groups"
+    require(count * each <= len(names), "groups", words, count, f"{expected} of {each}")
     drawn = _stream(seed, _GROUPS).permutation(len(names))[: count * each].reshape(count, each)
     return tuple(tuple(names[place] for place in group) for group in drawn.tolist())
 

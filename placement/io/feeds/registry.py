@@ -235,22 +235,14 @@ def read_feed(
 def recognised(content: Content) -> Feed:
     """Return the format of a file by its content; errors as :func:`read_feed`."""
     feeds = [FEEDS.load(name) for name in FEEDS.names()]
-    unknown = InputError(
-        "an unknown format",
-        source=content.source,
-        field="format",
-        value=content.head[:60],
-        expected="a table, or --format with one of " + ", ".join(feed.name for feed in feeds),
-    )
     fitting = [feed for feed in feeds if not feed.table and feed.recognises(content)]
     if not fitting and (content.tabular or content.document is None) and not content.is_prose:
         fitting = [feed for feed in feeds if feed.table and feed.recognises(content)]
     if len(fitting) == 1:
         return fitting[0]
-    if fitting:
-        words = "more than one format fits"
-        expected = f"--format {fitting[0].name} (or another of them)"
-        raise refused(
-            content.source, "format", words, ", ".join(feed.name for feed in fitting), expected
-        )
-    raise unknown
+    words, given = "more than one format fits", ", ".join(feed.name for feed in fitting)
+    expected = f"--format {fitting[0].name if fitting else ''} (or another of them)"
+    if not fitting:
+        words, given = "an unknown format", content.head[:60]
+        expected = "a table, or --format with one of " + ", ".join(feed.name for feed in feeds)
+    raise refused(content.source, "format", words, given, expected)
