@@ -21,7 +21,7 @@ from typing import Literal
 
 import yaml
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.text.text_tables import escape
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
@@ -29,10 +29,7 @@ _NUL = "\0"
 
 
 def _no_nul(value: str) -> str:
-    if _NUL in value:
-        raise InputError(
-            "a NUL character", field="name", value=value, expected="text without NUL characters"
-        )
+    require(_NUL not in value, "name", "a NUL character", value, "text without NUL characters")
     return value
 
 

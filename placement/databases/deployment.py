@@ -530,10 +530,9 @@ def deployment_of_plan(plan: Plan) -> Deployment:
         return Deployment.of("plan", held, {}, leaders=(), commit=numbers["w"], read=numbers["r"])
     if plan.configuration is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
-    if plan.witnesses:
-        words = "a deployment gives each voter a replica"
-        expected = "a plan without witnesses"
-        raise InputError(words, field="witnesses", value=list(plan.witnesses), expected=expected)
+    words = "a deployment gives each voter a replica"
+    expected = "a plan without witnesses"
+    require(not plan.witnesses, "witnesses", words, list(plan.witnesses), expected)
     if plan.problem.demand.has_waits:
         words, told = "a deployment does not say what operations wait for", plan.problem.protocol
         expected = "a plan for operations of the four coefficients, such as protocol raft; or "
@@ -657,9 +656,8 @@ def check_sites(deployment: Deployment, sites: Iterable[str], source: str = "") 
         ("open", [site for one in deployment.open for site in one.sites]),
     ):
         for name in names:
-            if name not in known:
-                expected = "a site of the instance (map other names with --localities)"
-                raise refused(source, what, "unknown site", name, expected)
+            expected = "a site of the instance (map other names with --localities)"
+            require(name in known, what, "unknown site", name, expected, source=source)
 
 
 # --- the configuration that runs today, from any file that says it ---------------------------

@@ -82,13 +82,9 @@ class Localities:
     def __post_init__(self) -> None:
         known, seen = set(self.sites), set[tuple[str, ...]]()
         for row in self.rows:
-            if row.site not in known:
-                raise InputError(
-                    "unknown site", field="site", value=row.site, expected="a site of the instance"
-                )
-            if row.place in seen:
-                expected = "one row for a name, or rows with different zones"
-                raise InputError("given twice", field="locality", value=row.name, expected=expected)
+            require(row.site in known, "site", "unknown site", row.site, "a site of the instance")
+            expected = "one row for a name, or rows with different zones"
+            require(row.place not in seen, "locality", "given twice", row.name, expected)
             seen.add(row.place)
 
     @classmethod

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from placement.databases.deployment import ROLES, Deployment, Member
 from placement.databases.localities import Localities
-from placement.errors import InputError, UnsupportedError
+from placement.errors import UnsupportedError, require
 from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import Kind, QuorumSizes, safe_steps, step_text
 
@@ -232,17 +232,15 @@ def written_servers(
         members = [member for member in path.present.members if member.site == site]
         members.sort(key=lambda member: (not member.voter, member.role != ""))
         held = present.get(site, 0)
-        if len(members) != held:
-            words = f"the present deployment does not name its servers at {site}"
-            expected = f"{held} servers (read it with placement db read)"
-            raise InputError(words, field="members", value=len(members), expected=expected)
+        words = f"the present deployment does not name its servers at {site}"
+        expected = f"{held} servers (read it with placement db read)"
+        require(len(members) == held, "members", words, len(members), expected)
         free = [row.name for row in localities.of_site(site) if row.name not in taken]
         names = [*(member.name for member in members), *sorted(free, key=lambda n: n not in asked)]
         after, votes = (wanted[site].replicas, wanted[site].voters) if site in wanted else (0, 0)
-        if len(names) < after:
-            words = f"{site} should hold {after} replicas"
-            expected = f"{after} servers in the table of localities"
-            raise InputError(words, field="locality", value=names, expected=expected)
+        words = f"{site} should hold {after} replicas"
+        expected = f"{after} servers in the table of localities"
+        require(len(names) >= after, "locality", words, names, expected)
         for number, name in enumerate(names[: max(held, after)]):
             running = members[number] if number < held else None
             role = asked[name].role if name in asked else running.role if running else ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
 from placement.databases.localities import Localities, name_refusals
-from placement.errors import InputError, UnsupportedError, refused
+from placement.errors import InputError, UnsupportedError, refused, require
 from placement.methods.options import Setting, all_settings
 from placement.support.checks import text
 from placement.support.entry_points import Group
@@ -239,8 +239,7 @@ def load_system(name: str) -> DatabaseSystem:
 
 def read_deployment(system: DatabaseSystem, texts: Texts, request: Request) -> Reading:
     """Read a configuration; a text that cannot be understood is refused by file and field."""
-    if not texts:
-        raise InputError("no file", field="files", expected=system.inputs)
+    require(texts, "files", "no file", expected=system.inputs)
     return system.read(texts, request)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import Gathered, InputError, raise_all, refused, require
+from placement.errors import Gathered, raise_all, refused, require
 from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.feeds.registry import Content
 from placement.io.formats.column_reader import INTERVAL, Labelled, check_known
@@ -34,8 +34,7 @@ def read_site_table(path: str | os.PathLike[str]) -> SiteTable:
     """Read a table of sites; errors as :func:`placement.io.instance_folder.read_sites`."""
     (table, *_) = Content.of(path).blocks
     found = read_sites(table, None)
-    if not found[0]:
-        raise InputError("no sites", source=table.source, expected="at least one row")
+    require(found[0], "", "no sites", expected="at least one row", source=table.source)
     return SiteTable(table, *found)
 
 

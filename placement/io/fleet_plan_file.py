@@ -149,10 +149,9 @@ class FleetFile:
         self.source = os.fspath(path)
         self.about = Document(self.source, "", document)
         question = self.about.table("question")
-        if not question.values:
-            words = "the file does not hold its question"
-            expected = "a file that placement fleet wrote with -o"
-            raise InputError(words, source=self.source, field="question", expected=expected)
+        words = "the file does not hold its question"
+        expected = "a file that placement fleet wrote with -o"
+        require(question.values, "question", words, expected=expected, source=self.source)
         self._instance = instance_from_document(question.table("instance"))
         self._problems = [problem_from(each, self._instance) for each in
                           question.tables("constraints")]  # fmt: skip
@@ -342,10 +341,9 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
     prices = np.array([row.number("price") for row in limits])
     certify = CERTIFIERS.load("exact")
     proof = prove_fleet(file.parts(), prices, certify, work)
-    if list(proof.names) != names:
-        words = "the limits of the file are not those of its question"
-        expected = f"the {len(proof.names)} limits of the question"
-        raise refused(file.source, "limits", words, len(names), expected)
+    words = "the limits of the file are not those of its question"
+    expected = f"the {len(proof.names)} limits of the question"
+    require(list(proof.names) == names, "limits", words, len(names), expected, source=file.source)
     _agree(file.about, "databases", proof.databases)
     bound = None if proof.bound is None else float(proof.bound)
     if bound is not None and proof.bound is not None and Fraction(bound) > proof.bound:

@@ -312,8 +312,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
 
 def _manifest(path: Path) -> Path:
     if not path.is_dir():
-        if not path.exists():
-            raise InputError("no such file or folder", source=str(path))
+        require(path.exists(), "", "no such file or folder", source=str(path))
         return path
     found = [path / name for name in _MANIFESTS if (path / name).exists()]
     if len(found) != 1:

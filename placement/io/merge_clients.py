@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray, IntArray
 
@@ -50,10 +50,7 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
     O(clients · sites · similar clients) time, where those are similar whose RTT to one site is.
     Instances with waits, a protocol or prices, for which the bound says nothing, are refused.
     """
-    if not 0 <= most < math.inf:
-        raise InputError(
-            "out of range", field="--merge-clients", value=most, expected="milliseconds >= 0"
-        )
+    require(0 <= most < math.inf, "--merge-clients", "out of range", most, "milliseconds >= 0")
     operations = instance.operations
     own = instance.protocol is not None or instance.prices is not None
     if own or any(operation.waits for operation in operations):

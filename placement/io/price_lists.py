@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from placement.errors import InputError, PlacementWarning, refused
+from placement.errors import InputError, PlacementWarning, refused, require
 from placement.io.feeds.headers import read_header, the_column
 from placement.io.feeds.registry import Content
 from placement.io.formats.column_reader import ColumnTable, matrix_of
@@ -593,9 +593,8 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
     elif given.sites is not None:
         one = SitePrices("", "", {"storage": dict.fromkeys(instance.sites, given.sites)})
         fields |= _site_fields(instance, given, one, fields.get("stored_gb", 0.0), only="storage")
-    if "storage" not in fields:
-        expected = "a table of prices, or one price of a replica for all sites"
-        raise InputError("no prices of the sites", field="prices", expected=expected)
+    expected = "a table of prices, or one price of a replica for all sites"
+    require("storage" in fields, "prices", "no prices of the sites", expected=expected)
     if given.transfer is not None:
         lists.append(given.transfer)
         fields |= _transfer_fields(instance, given, given.transfer, fields.get("gb_per_op", {}))

@@ -18,7 +18,7 @@ import warnings
 
 import numpy as np
 
-from placement.errors import InputError, PlacementWarning, UnitsWarning, refused
+from placement.errors import PlacementWarning, UnitsWarning, refused, require
 from placement.io.feeds.rtt_tables import read_pairs
 from placement.io.formats.tables import csv_bytes
 from placement.io.rtt_table import Curve, PairTable
@@ -106,9 +106,8 @@ def _curves(
     table: PairTable, rows: tuple[str, ...], columns: tuple[str, ...], rtt: FloatArray
 ) -> list[list[Curve]]:
     """Entries of the table for every pair; a name that waits for itself may be missing."""
-    if rtt.ndim != 2:
-        words = "RTTs that vary by interval have no one distribution per pair"
-        raise InputError(words, field="instance", expected="an instance with one RTT matrix")
+    words = "RTTs that vary by interval have no one distribution per pair"
+    require(rtt.ndim == 2, "instance", words, expected="an instance with one RTT matrix")
     missing = [(a, b) for a in rows for b in columns if a != b and (a, b) not in table.pairs]
     if missing:
         shown = ", ".join(f"{a} → {b}" for a, b in missing[:_SHOWN])

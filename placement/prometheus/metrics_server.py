@@ -282,10 +282,9 @@ class PrometheusRequest:
     def site(self, sample: Sample, label: str, server: str) -> str:
         """Return the region that a label of a sample names; InputError without the label."""
         found = sample.labels.get(label, "")
-        if not found:
-            words = f"a series without the label {label}"
-            expected = "--region-label and --target-label with labels of the metric"
-            raise refused(server, label, words, dict(sample.labels), expected)
+        words = f"a series without the label {label}"
+        expected = "--region-label and --target-label with labels of the metric"
+        require(found, label, words, dict(sample.labels), expected, source=server)
         return self.sites.get(found, found)
 
 
@@ -309,10 +308,9 @@ def read_rtts(server: PrometheusServer, preset: Preset, request: PrometheusReque
 
 def _custom(request: PrometheusRequest) -> RttMetric:
     query = str(request.rtt_query)
-    if "histogram_quantile" in query:
-        words = "a quantile of default buckets is no RTT: 120 ms reads as 175 ms"
-        expected = "sums and counts: rate(NAME_sum[1d]) / rate(NAME_count[1d])"
-        raise InputError(words, field="--rtt-query", value=query, expected=expected)
+    words = "a quantile of default buckets is no RTT: 120 ms reads as 175 ms"
+    expected = "sums and counts: rate(NAME_sum[1d]) / rate(NAME_count[1d])"
+    require("histogram_quantile" not in query, "--rtt-query", words, query, expected)
     literal = query.replace("{", "{{").replace("}", "}}")
     return RttMetric(literal, 1000.0, "target", "")
 

@@ -73,8 +73,7 @@ class Clients:
             fits = len(labels) == len(self.names)
             require(fits, field, words, len(labels), expected)
         users = nonnegative(self.users, "users", [("client", self.names)])
-        if not users.any():
-            raise InputError("no users at all", field="users", expected="one client with users")
+        require(users.any(), "users", "no users at all", expected="one client with users")
         object.__setattr__(self, "users", users)
 
     def __len__(self) -> int:
@@ -95,9 +94,8 @@ class Clients:
     def where(self, labels: Iterable[str], label: str, field: str) -> BoolArray:
         """Return which clients carry `label`; InputError when none does."""
         mask = np.array([each == label for each in labels], dtype=np.bool_)
-        if not mask.any():
-            expected = "one of " + ", ".join(sorted(set(labels)))
-            raise InputError("no client there", field=field, value=label, expected=expected)
+        expected = "one of " + ", ".join(sorted(set(labels)))
+        require(mask.any(), field, "no client there", label, expected)
         return mask
 
 
@@ -142,9 +140,8 @@ def two_poles(clients: Clients, first: int, second: int) -> FloatArray:
 def _only(clients: Clients, index: int) -> BoolArray:
     instance_of(clients, Clients, "clients", "workloads.Clients")
     index = whole(index, "client", minimum=None)
-    if not 0 <= index < len(clients):
-        expected = f"an index from 0 to {len(clients) - 1}"
-        raise InputError("no such client", field="client", value=index, expected=expected)
+    expected = f"an index from 0 to {len(clients) - 1}"
+    require(0 <= index < len(clients), "client", "no such client", index, expected)
     mask = np.zeros(len(clients), dtype=np.bool_)
     mask[index] = True
     return mask
@@ -532,10 +529,9 @@ class Outage:
 
     def __post_init__(self) -> None:
         number(self.hours, "hours", above=True)
-        if self.redirect == self.client:
-            words = "a cluster that is down takes no traffic"
-            expected = "another client"
-            raise InputError(words, field="redirect", value=self.redirect, expected=expected)
+        words = "a cluster that is down takes no traffic"
+        expected = "another client"
+        require(self.redirect != self.client, "redirect", words, self.redirect, expected)
 
     def apply(self, rates: FloatArray, scene: Scene) -> FloatArray:
         """Set the cluster's rates to 0 during the outage, and add them to those of `redirect`."""
@@ -597,9 +593,8 @@ class Migration:
 
     def __post_init__(self) -> None:
         number(self.days, "days")
-        if self.source == self.target:
-            words = "a migration to where it came from"
-            raise InputError(words, field="target", value=self.target, expected="another client")
+        words = "a migration to where it came from"
+        require(self.source != self.target, "target", words, self.target, "another client")
 
     def apply(self, rates: FloatArray, scene: Scene) -> FloatArray:
         """Move a growing share of the source's rates to the target."""

@@ -17,7 +17,7 @@ from placement.databases.findings import Findings
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import later, remark, remarked, with_later
-from placement.errors import InputError, refused
+from placement.errors import InputError, refused, require
 from placement.languages import TokenStream, comment, sql_name, sql_string
 from placement.methods.options import Setting
 from placement.model.constraints import majority
@@ -175,8 +175,7 @@ def _roles(
         total = _number(given.get("replication_factor", ""), source, "replication_factor")
         findings.add("simple-strategy", keyspace=name, total=total)
         return Deployment.of(system, {}, name=name, free_voters=total)
-    if strategy != _CLASS:
-        raise refused(source, "class", "unknown strategy", strategy, _CLASS)
+    require(strategy == _CLASS, "class", "unknown strategy", strategy, _CLASS, source=source)
     if "replication_factor" in given:
         message = "a number for all datacentres, which the server expands"
         hint = "the text of DESCRIBE KEYSPACE, with a number for each datacentre"
@@ -286,10 +285,9 @@ def _value_at(site: str, count: int, before: Mapping[str, _Value], request: Requ
     if not isinstance(racks, tuple) or not count:
         return str(count)
     known = (*racks, *(rack for rack in row.facts.get("racks", "").split() if rack not in racks))
-    if len(known) < count:
-        message = f"{row.name} is placed by racks, and {count - len(known)} more are needed"
-        hint = "a column racks of the table of localities with all racks, blanks between"
-        raise refused("", "racks", message, list(racks), hint)
+    message = f"{row.name} is placed by racks, and {count - len(known)} more are needed"
+    hint = "a column racks of the table of localities with all racks, blanks between"
+    require(len(known) >= count, "racks", message, list(racks), hint)
     return known[:count]
 
 

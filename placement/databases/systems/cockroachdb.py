@@ -18,7 +18,7 @@ from placement.databases.findings import Findings
 from placement.databases.labels import ConstraintClause, Labels, PlacedReplicas
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.errors import InputError, refused
+from placement.errors import refused, require
 from placement.io.formats.tables import parse_csv
 from placement.languages import TokenStream, YamlValue, comment, parse_flow, sql_name, sql_string
 from placement.methods.options import Setting
@@ -126,8 +126,7 @@ def _zones_of(text: str, source: str) -> list[_Zone]:
     if header := _HEADER.search(text):
         text = _table_text(text, header)
     found = list(_statements(text, source))
-    if not found:
-        raise InputError("no zone configuration", source=source, expected=_INPUT)
+    require(found, "", "no zone configuration", expected=_INPUT, source=source)
     return found
 
 
@@ -159,8 +158,7 @@ def _statement(stream: TokenStream) -> _Zone:
     where = stream.where()
     stream.expect("ALTER")
     kind = stream.name(", ".join(_KINDS)).upper()
-    if kind not in _KINDS:
-        raise refused(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
+    require(kind in _KINDS, "", "unknown target", kind, " or ".join(_KINDS), source=stream.where())
     partition = ""
     if kind == "PARTITION":
         partition = stream.name("the name of a partition")

@@ -16,7 +16,7 @@ from placement.databases.findings import Findings
 from placement.databases.servers import MovePath, Replica, Server, ServerMove, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import check_keys, json_text, json_values, one_document
-from placement.errors import refused
+from placement.errors import require
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
 
@@ -59,8 +59,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             leader = next((m.identity or m.name for m in members if m.name == name), "")
             if not leader:
                 raise document.refuse("leader", "no such member", "the name of a member")
-    if lists != 1:
-        raise refused(source, "members", "member lists given", lists, "one")
+    require(lists == 1, "members", "member lists given", lists, "one", source=source)
     at = {member.identity or member.name: member.site for member in members}
     if leader not in at:
         findings.add("no-leader-preference")

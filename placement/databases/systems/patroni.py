@@ -24,7 +24,7 @@ from placement.databases.servers import (
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.postgresql import COMMIT_WAITS, SERVERS, leader_refusals
 from placement.databases.texts import check_keys, one_document, remark, remarked
-from placement.errors import InputError, refused
+from placement.errors import refused, require
 from placement.io.formats.document import Document, parse_json
 from placement.languages import comment, yaml_documents
 from placement.methods.options import Setting
@@ -120,8 +120,7 @@ def _read(texts: Texts, request: Request) -> Reading:
         check_keys(said, ("leader", "synchronous"))
         cluster.leader = said.text("leader", cluster.leader)
         chosen += said.names("synchronous", ())
-    if not cluster.servers:
-        raise InputError("no servers", source=cluster.source, field="name", expected=_INPUT)
+    require(cluster.servers, "name", "no servers", expected=_INPUT, source=cluster.source)
     for name in chosen:
         if name in cluster.servers:
             cluster.servers[name].role = "sync standby"

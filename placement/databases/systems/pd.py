@@ -18,7 +18,7 @@ from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_o
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import json_text, json_values, one_document
-from placement.errors import InputError, refused
+from placement.errors import refused, require
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
 
@@ -97,8 +97,7 @@ def _all_rules(texts: Texts) -> list[_Rule]:
 
     for source, value in json_values(texts):
         items = value if isinstance(value, list) else [value]
-        if not items:
-            raise InputError("no rules", source=source, expected=_INPUT)
+        require(items, "", "no rules", expected=_INPUT, source=source)
         for item in items:
             document = one_document(source, item, _INPUT)
             if document.has("rules"):
@@ -138,9 +137,8 @@ def _read(texts: Texts, request: Request) -> Reading:
     group, source = request.text("group"), texts[0][0]
     rules = _all_rules(texts)
     groups = {rule.group.name: rule.group for rule in rules}
-    if group not in groups:
-        hint = "--set group= one of " + ", ".join(sorted(groups))
-        raise refused(source, "group", "no rules of this group", group, hint)
+    hint = "--set group= one of " + ", ".join(sorted(groups))
+    require(group in groups, "group", "no rules of this group", group, hint, source=source)
     first, behind = (request.text(key).lower() for key in _KEYS)
     starts = sorted({first, *(rule.key(name) for rule in rules for name in _KEYS)})
     inside = [start for start in starts if start >= first and (not behind or start < behind)]
@@ -151,9 +149,8 @@ def _read(texts: Texts, request: Request) -> Reading:
     }
     own = {k: held for k, held in stacks.items() if any(r.group.name == group for r in held)}
     ranges = own or stacks
-    if not ranges:
-        message = "no rule of this group is about these keys"
-        raise refused(source, "start_key", message, first, ", ".join(starts))
+    message = "no rule of this group is about these keys"
+    require(ranges, "start_key", message, first, ", ".join(starts), source=source)
     readings = {start: _roles(held, request) for start, held in ranges.items()}
     if len({deployment.roles for deployment, _ in readings.values()}) > 1:
         names = ", ".join(start or "''" for start in readings)

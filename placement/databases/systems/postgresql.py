@@ -24,7 +24,7 @@ from placement.databases.servers import (
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import check_keys, later, remark, remarked, with_later
-from placement.errors import InputError, refused
+from placement.errors import InputError, refused, require
 from placement.io.formats.document import Document
 from placement.languages import comment, sql_name, sql_string
 from placement.methods.options import Setting
@@ -137,9 +137,8 @@ def _read(texts: Texts, request: Request) -> Reading:
     where = texts[0][0]
     if standbys is None:
         raise InputError("not set", source=where, field=_FIELD, expected=_INPUT)
-    if not primary:
-        hint = "--set primary=NAME of the server"
-        raise InputError("not known", source=where, field="primary", expected=hint)
+    hint = "--set primary=NAME of the server"
+    require(primary, "primary", "not known", expected=hint, source=where)
     states = _states(*rows, standbys.names) if rows else {}
     asynchronous += [name for name, each in states.items() if {*each} == {"async"}]
     asynchronous += [name for name in states if name not in standbys.names]

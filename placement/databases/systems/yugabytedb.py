@@ -16,7 +16,7 @@ from placement.databases.localities import Locality, is_plain
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import one_document
-from placement.errors import InputError
+from placement.errors import require
 from placement.io.formats.document import Document, parse_json
 from placement.languages import TokenStream, comment, sql_name, sql_string
 
@@ -36,8 +36,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     kinds = ("tablespace", "tablespaces")
     name = request.choose(spaces, kinds, "CREATE TABLESPACE", texts[0][0])
     source, options = spaces[name]
-    if "replica_placement" not in options:
-        raise InputError("not given", source=source, field="replica_placement")
+    require("replica_placement" in options, "replica_placement", "not given", source=source)
     findings = Findings("yugabytedb")
     voting = _placement(options, "replica_placement", source, request, findings)
     reading = _Blocks(0)
@@ -160,8 +159,7 @@ def _take_spaces(text: str, source: str, spaces: _Spaces) -> None:
         while not options or stream.accept(","):
             option = stream.name("an option").lower()
             stream.expect("=")
-            if option in options:
-                raise InputError("given twice", source=where, field=option, expected="once")
+            require(option not in options, option, "given twice", expected="once", source=where)
             options[option] = stream.take("a value").value
         stream.expect(")")
         spaces[name] = (where, before | options)

@@ -20,7 +20,7 @@ from placement.databases.servers import (
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import check_keys
-from placement.errors import InputError, refused
+from placement.errors import InputError, refused, require
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
 
@@ -62,22 +62,19 @@ def _read(texts: Texts, request: Request) -> Reading:
                 raise refused(where, key, "not a server", value, "1 to 255")
             identity = int(text_id)
             if kind == "weight":
-                if value not in ("0", "1"):
-                    hint = "0 or 1: votes that count for more have no counterpart here"
-                    raise refused(where, key, "a weight", value, hint)
+                hint = "0 or 1: votes that count for more have no counterpart here"
+                require(value in ("0", "1"), key, "a weight", value, hint, source=where)
                 weights[identity] = value
                 continue
-            if identity in servers:
-                raise refused(where, key, "given twice", value, "once")
+            require(identity not in servers, key, "given twice", value, "once", source=where)
             member = _member(text_id, value, where, key, request)
             if member.name in [one.name for one in servers.values()]:  # by its port, then
                 member = replace(member, name=str(member.kept["addresses"]).partition("|")[0])
             servers[identity] = member
-            if dynamic:
-                hint = (
-                    f"the servers in that file, not beside the key ({dynamic}): servers refuse it"
-                )
-                raise refused(where, key, "a server beside dynamicConfigFile", value, hint)
+            hint = f"the servers in that file, not beside the key ({dynamic}): servers refuse it"
+            require(
+                not dynamic, key, "a server beside dynamicConfigFile", value, hint, source=where
+            )
     if not servers:
         raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
     voting = {str(number) for number, one in servers.items() if one.voter}
@@ -104,21 +101,18 @@ def _member(identity: str, value: str, source: str, field: str, request: Request
     listed, mark, client = value.partition(";")
     found = [_ADDRESS.fullmatch(one.strip()) for one in listed.split("|")]
     each = [one for one in found if one is not None]
-    if len(each) < len(found):
-        form = "host:port:port, several with | between, and :observer or ;port behind it"
-        raise refused(source, field, "not a server", value, form)
+    form = "host:port:port, several with | between, and :observer or ;port behind it"
+    require(len(each) >= len(found), field, "not a server", value, form, source=source)
     roles = {(one["role"] or "participant").lower() for one in each}
-    if len(roles) > 1:
-        same = "the same role behind each address"
-        raise refused(source, field, "two roles of one server", value, same)
+    same = "the same role behind each address"
+    require(len(roles) <= 1, field, "two roles of one server", value, same, source=source)
     hosts = [one["host"].strip("[]") for one in each]
     known = {*request.localities.sites, *(row.name for row in request.localities.rows)}
     named = [host for host in hosts if host in known] or hosts[:1]
     sites = {request.localities.site_of(host, source, field) for host in named}
-    if len(sites) > 1:
-        words = f"one server at {len(sites)} sites ({', '.join(sorted(sites))})"
-        one_place = "addresses of one place: a server holds one replica"
-        raise refused(source, field, words, value, one_place)
+    words = f"one server at {len(sites)} sites ({', '.join(sorted(sites))})"
+    one_place = "addresses of one place: a server holds one replica"
+    require(len(sites) <= 1, field, words, value, one_place, source=source)
     kept = {
         "addresses": "|".join(one["host"] + one["ports"] for one in each),
         "client": mark + client,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.errors import InputError, refused
+from placement.errors import InputError, refused, require
 from placement.io.demand_tables import order_intervals
 from placement.io.feeds.headers import (
     ROW_WORDS,
@@ -139,8 +139,7 @@ def _measured(
     """
     for name in (roles.src, roles.dst, *names):
         table.column(name)
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected="a row per pair")
+    require(table.rows, "", "no rows", expected="a row per pair", source=table.source)
     frame = ColumnTable.of(table)
     labels: tuple[str, ...] = ("",)
     of_interval = np.zeros(frame.rows, dtype=np.intp)
@@ -424,8 +423,7 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     left = [number for number in range(len(table.rows)) if number not in silent]
     what = next(iter(silent.values()))
     note = f"{len(silent)} of {len(table.rows)} rows have no answer ({what!r}) and are left out"
-    if not left:
-        raise InputError("no RTTs", source=table.source, field=what, expected=f"an answer; {note}")
+    require(left, what, "no RTTs", expected=f"an answer; {note}", source=table.source)
     kept = dataclasses.replace(
         table,
         rows=tuple(table.rows[number] for number in left),
@@ -587,8 +585,7 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
         expected = "a square table (the names in the first column, a column per destination)"
         raise refused(table.source, "", "one column only", table.columns[0], expected)
     check_unique(destinations, table.source)
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected="a row per source")
+    require(table.rows, "", "no rows", expected="a row per source", source=table.source)
     told = matrix_of(ColumnTable.of(table), table.columns[:1], "row", RTT, gaps=True)
     source = (_from(table.source),)
     rtts = RttTable(table.source, told.rows, destinations, told.values, (), source)
@@ -633,9 +630,8 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     wanted = request.table.strip().lower()
     tables = [table for table in content.blocks if wanted in ("", str(table.number))]
     tables = tables or [table for table in content.blocks if wanted in table.heading.lower()]
-    if not tables:
-        expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
-        raise refused(content.source, "--table", "no such table", request.table, expected)
+    expected = "a number or a heading of " + "; ".join(map(_title, content.blocks))
+    require(tables, "--table", "no such table", request.table, expected, source=content.source)
     found: list[tuple[Table, RttReading]] = []
     left_out: list[str] = []
     failed: list[InputError] = []
@@ -657,8 +653,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
         if reading.loose and not names.intersection(reading.loose):
             found.remove((table, reading))
             left_out.append(f"{_title(table)}: {', '.join(reading.loose)} is no site")
-    if not found:
-        raise InputError("no table of RTTs", source=content.source, expected="round-trip times")
+    require(found, "", "no table of RTTs", expected="round-trip times", source=content.source)
     try:
         reading = merge([reading for _, reading in found])
     except InputError as error:

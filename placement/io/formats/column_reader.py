@@ -225,8 +225,7 @@ def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Colu
         frame = ColumnTable(source, tuple(map(str, fast.columns)), len(fast), fast)
     else:
         frame = ColumnTable.of(read_table(source))
-    if not frame.rows:
-        raise InputError("no rows", source=source, expected="a row per count")
+    require(frame.rows, "", "no rows", expected="a row per count", source=source)
     return frame
 
 
@@ -283,8 +282,7 @@ def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Ite
     files = [where]
     if where.is_dir():
         files = sorted(each for each in where.iterdir() if each.suffix.lower() in PARQUET)
-        if not files:
-            raise InputError("no Parquet files", source=str(where), expected="files *.parquet")
+        require(files, "", "no Parquet files", expected="files *.parquet", source=str(where))
     rows = 0
     for file in files:
         if file.suffix.lower() not in PARQUET:
@@ -293,8 +291,7 @@ def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Ite
         for part in _parquet_parts(file, names):
             rows += part.rows
             yield part
-    if not rows:
-        raise InputError("no rows", source=str(where), expected="a row per count")
+    require(rows, "", "no rows", expected="a row per count", source=str(where))
 
 
 def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from placement.errors import InputError
+from placement.errors import InputError, require
 
 Manifest = Callable[[Mapping[str, str]], bytes]
 """Makes the manifest's bytes from where each table went: plain name -> name in the folder."""
@@ -225,10 +225,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _need_parent(target: Path, path: str | os.PathLike[str]) -> None:
-    if not target.parent.is_dir():
-        words = "the folder to write into does not exist"
-        expected = "an existing folder"
-        raise InputError(words, source=os.fspath(path), value=str(target.parent), expected=expected)
+    words = "the folder to write into does not exist"
+    expected = "an existing folder"
+    require(target.parent.is_dir(), "", words, str(target.parent), expected, source=os.fspath(path))
 
 
 def _exists(path: str | os.PathLike[str]) -> InputError:

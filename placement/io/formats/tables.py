@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import Gathered, InputError, MissingDependencyError, nearest, refused
+from placement.errors import Gathered, InputError, MissingDependencyError, nearest, refused, require
 from placement.io.formats.document import encode_text
 from placement.io.formats.files import check_input, read_text
 from placement.support.checks import LARGEST
@@ -117,8 +117,7 @@ def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
                 found.append((cells, line))
     except csv.Error as error:
         raise InputError(f"not CSV ({error})", source=f"{source}, row {start}") from None
-    if not found:
-        raise InputError("empty", source=source, expected="a table with a header")
+    require(found, "", "empty", expected="a table with a header", source=source)
     (names, _), *rows = found
     return table_of_cells(source, names, [row for row, _ in rows], [line for _, line in rows])
 

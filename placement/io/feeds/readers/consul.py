@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from placement.errors import refused
+from placement.errors import refused, require
 from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 
@@ -25,10 +25,9 @@ def _is_consul(content: Content) -> bool:
 
 def _read_consul(content: Content, request: FeedRequest) -> RttReading:
     source = content.source
-    if not _is_consul(content):
-        expected = "the answer of /v1/coordinate/datacenters or /v1/coordinate/nodes"
-        words = "not coordinates of Consul"
-        raise refused(source, "format", words, content.document, expected)
+    expected = "the answer of /v1/coordinate/datacenters or /v1/coordinate/nodes"
+    words = "not coordinates of Consul"
+    require(_is_consul(content), "format", words, content.document, expected, source=source)
     groups: dict[str, list[tuple[list[float], float, float]]] = {}
     areas: dict[str, object] = {}
     for i, entry in enumerate(content.objects):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from placement.errors import InputError, refused
+from placement.errors import InputError, require
 from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 
@@ -45,10 +45,9 @@ def _read_mongodb(content: Content, request: FeedRequest) -> RttReading:
             members[-1][key] = value
     own = [member["name"] for member in members if member.get("self") == "true"]
     start = request.measured_from or (own[0] if len(own) == 1 else "")
-    if not start:
-        expected = "one member with self: true, or --measured-from NAME"
-        words = "the member that reports is unknown"
-        raise refused(source, "members.self", words, own, expected)
+    expected = "one member with self: true, or --measured-from NAME"
+    words = "the member that reports is unknown"
+    require(start, "members.self", words, own, expected, source=source)
     found = PairSamples(source)
     for member in members:
         name, place = member["name"], member["place"]

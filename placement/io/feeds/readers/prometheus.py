@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placement.errors import refused
+from placement.errors import refused, require
 from placement.io.feeds.headers import UNITS, read_header, time_unit
 from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.readers.blackbox import MetricSeries, add_probes, series_ends
@@ -23,10 +23,9 @@ def _is_answer(content: Content) -> bool:
 
 
 def _read_answer(content: Content, request: FeedRequest) -> RttReading:
-    if not _is_answer(content):
-        words = "not an answer of Prometheus"
-        expected = "the JSON of /api/v1/query or /api/v1/query_range"
-        raise refused(content.source, "format", words, content.document, expected)
+    words = "not an answer of Prometheus"
+    expected = "the JSON of /api/v1/query or /api/v1/query_range"
+    require(_is_answer(content), "format", words, content.document, expected, source=content.source)
     if content.objects[0].get("status") == "error":
         words = "an error of Prometheus, no answer"
         expected = "a vector or a matrix"

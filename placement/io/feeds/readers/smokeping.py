@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from placement.errors import refused
+from placement.errors import require
 from placement.io.feeds.pair_samples import PairSamples, ends_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.io.formats.tables import check_row_length
@@ -35,10 +35,9 @@ def _read_rrd(content: Content, request: FeedRequest) -> RttReading:
     columns = _rrd_header(content)
     pings = [i for i, name in enumerate(columns) if _RRD_PING.fullmatch(name)]
     pings = pings or [i for i, name in enumerate(columns) if name == "median" and content.braced]
-    if not pings:
-        words = "no columns of samples"
-        expected = "rrdtool with ping1, ping2, …, or xport with median"
-        raise refused(content.source, "header", words, " ".join(columns), expected)
+    words = "no columns of samples"
+    expected = "rrdtool with ping1, ping2, …, or xport with median"
+    require(pings, "header", words, " ".join(columns), expected, source=content.source)
     target, slave = _rrd_ends(content, request)
     found = PairSamples(content.source)
     for place, cells in _rrd_rows(content):
