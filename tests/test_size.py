@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69449,
+    "placement": 69342,
     "formulations": 32005,
     "heuristics": 5473,
     "benchmarks": 11785,
@@ -49,13 +49,13 @@ ROOMS = {
     "placement/analysis": 1899,
     "placement/cli": 5030,
     "placement/contingency": 238,
-    "placement/databases": 6731,
+    "placement/databases": 6708,
     "placement/datasets": 840,
     "placement/evaluation": 3866,
     "placement/explore": 2519,
     "placement/feasibility": 568,
     "placement/fleet": 1160,
-    "placement/io": 8690,
+    "placement/io": 8657,
     "placement/measures": 2403,
     "placement/methods": 627,
     "placement/model": 4079,
@@ -68,7 +68,7 @@ ROOMS = {
     "placement/tail": 1726,
     "placement/testing": 976,
     "placement/text": 728,
-    "placement/workloads": 1474,
+    "placement/workloads": 1432,
     "tests/analysis": 1563,
     "tests/benchmarks": 1799,
     "tests/cli": 2052,
