@@ -192,7 +192,7 @@ def best_voters_of_each(
 ) -> list[tuple[int, ...] | None]:
     """Best voters of many (leader, R) pairs, each as :func:`best_voters` gives them.
 
-    Under nested caps sets of one size are worked out together, O(|R|²) for each.
+    Under nested caps sets of one size are worked out together.
     """
     if demand.scenarios > 1 or not rules.nested_voter_caps or demand.has_waits:
         return [
@@ -298,7 +298,7 @@ def greedy_voters(
     """Closest-first voters under nested caps for many (leader, R) pairs, and which were found.
 
     Shapes (n, v) and (n,). Pins first, then by (RTT, site order), each taken if the caps still have
-    room: O(n·r·levels) after one sort, O(n·r²) under a single cap.
+    room: O(n·r·levels) after one sort.
     """
     count, width = replicas.shape
     known, which = np.unique(leaders, return_inverse=True)
@@ -313,10 +313,7 @@ def greedy_voters(
         for group in rules.of("voters")
         if group.cap is not None
     ]
-    if len(caps) > 1:
-        chosen = _admitted_one_by_one(rules, caps, site)
-    else:
-        chosen = _admitted_at_once(rules, caps, site)
+    chosen = _admitted(rules, caps, site)
     # a pinned voter that lies outside R, or that the caps have no room for, leaves no feasible set
     found = pins >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
     found &= (chosen | (np.arange(width) >= pins[:, np.newaxis])).all(axis=1)
@@ -333,23 +330,8 @@ _Cap = tuple[IntArray, int, int]
 """Domain of every site, most voters in one, and number of domains."""
 
 
-def _admitted_at_once(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
-    """Voters among sites in order of preference, shape of `site`, under one cap at most.
-
-    A site is admitted when fewer than `cap` of those before it lie in its domain.
-    """
-    chosen: BoolArray = rules.may_vote[site]
-    for labels_of, cap, _ in caps:
-        labels = labels_of[site]
-        width = site.shape[1]
-        before = np.tri(width, k=-1, dtype=bool) & chosen[:, np.newaxis, :]
-        same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
-        chosen = chosen & ((same & before).sum(axis=2) < cap)
-    return chosen & (np.cumsum(chosen, axis=1) <= rules.voters)
-
-
-def _admitted_one_by_one(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
-    """Select admitted voters under several caps: one that a cap rejects uses no other cap."""
+def _admitted(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
+    """Voters among sites in order of preference: one that a cap rejects uses no other cap."""
     count, width = site.shape
     rows = np.arange(count)
     held = [np.zeros((count, domains), dtype=np.intp) for _, _, domains in caps]

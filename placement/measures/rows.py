@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from placement.errors import UnsupportedError
-from placement.evaluation.cost_model import cost_model
+from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.losses import demand_after, survivors, unnoticed
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import closest_first
@@ -213,20 +213,22 @@ def mean_row(problem: Problem, leader: int) -> Row:
 
 
 def _of_sites(problem: Problem, kind: MeasureKind, leader: int) -> Row:
-    sites, demand = len(problem.instance.sites), problem.demand
     if kind is MeasureKind.REPLICAS:
-        return Row(leader, prices=np.ones(sites))
+        return Row(leader, prices=np.ones(len(problem.instance.sites)))
     if kind is MeasureKind.COST:
         model = cost_model(problem.instance)
         assert model is not None
         linear = model.linear(leader)
     else:
         linear = move_function(problem, kind).linear(leader)
-    costs = None
-    if linear.nearest is not None:
-        costs = np.ascontiguousarray(linear.nearest.T)
-        assert demand.scenarios == 1  # see why_no_rows
-    return Row(leader, linear.constant, costs, prices=linear.replica, votes=linear.voter)
+    assert linear.nearest is None or problem.demand.scenarios == 1  # see why_no_rows
+    return cost_row(leader, linear)
+
+
+def cost_row(leader: int, linear: LinearCost) -> Row:
+    """Return a linear function of the placement as a row."""
+    near = None if linear.nearest is None else np.ascontiguousarray(linear.nearest.T)
+    return Row(leader, linear.constant, near, prices=linear.replica, votes=linear.voter)
 
 
 @lru_cache(maxsize=256)

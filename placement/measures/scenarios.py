@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from placement.evaluation.cost_model import LinearCost, cost_model, sum_of
+from placement.evaluation.cost_model import cost_model, sum_of
 from placement.evaluation.score import TIE
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
@@ -22,6 +22,7 @@ from placement.measures.rows import (
     MeasureRows,
     Row,
     Statistic,
+    cost_row,
     late_operations,
     mean_row,
     rows,
@@ -169,7 +170,7 @@ def functions(
     a `deadline` (bins) what is minimised is a percentile, and its function that of late operations
     at this deadline, with as many allowed as for a limit.
     """
-    prices = ((one.allowed, _linear(leader, one.linear(leader))) for one in problem.limits)
+    prices = ((one.allowed, cost_row(leader, one.linear(leader))) for one in problem.limits)
     kept = [Function(partial(_single, problem, row), 1.0, allowed) for allowed, row in prices]
     asked = problem.objective
     if isinstance(asked, MeasureQuestion):
@@ -182,7 +183,7 @@ def functions(
 
     def mean() -> MeasureRows:
         row = mean_row(problem, leader)
-        return _single(problem, row if added is None else _plus(row, _linear(leader, added)))
+        return _single(problem, row if added is None else _plus(row, cost_row(leader, added)))
 
     return (*kept, Function(mean, 1.0, math.inf, _MEAN if added is None else None))
 
@@ -231,11 +232,6 @@ def _bins(problem: Problem, measure: Measure) -> int:
     late = late_operations(problem, measure)
     hops = max((flow.hops for one in late for flow in one.flows), default=0)
     return hops * (late[0].distributions.bins - 1) + 1
-
-
-def _linear(leader: int, cost: LinearCost) -> Row:
-    near = None if cost.nearest is None else cost.nearest.T
-    return Row(leader, cost.constant, near, prices=cost.replica, votes=cost.voter)
 
 
 def _plus(row: Row, other: Row) -> Row:

@@ -137,9 +137,8 @@ class FamilyCount:
     def take_needed(self, site: int) -> bool:
         """Choose a site if that lowers `missing`; return whether it was chosen."""
         before = self.missing
-        if not self.take(site):
-            return False
-        if self.missing < before:
+        fits = self._shift(site, 1)
+        if fits and (missing := self.missing) < before and self.size + missing <= self._most:
             return True
         self._shift(site, -1)
         return False

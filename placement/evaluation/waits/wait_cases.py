@@ -30,6 +30,7 @@ from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.operations import Clause
+from placement.model.site_families import FamilyCount, SiteFamily
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 # The cases of each wait of the leaders alone, from which the engine makes those that it needs
@@ -515,21 +516,35 @@ class CaseGreedy:
     def __init__(self, cases: WaitCases) -> None:
         self._cases, self.number = cases, len(cases.price)
         self._member: list[list[int]] = cases.member.tolist()
-        self._blocks: list[list[tuple[int, int, int]]] = [
-            list(zip(least[:count], parent[:count], family[:count], strict=True))
-            for count, least, parent, family in zip(
-                cases.count.tolist(),
-                cases.least.tolist(),
-                cases.parent.tolist(),
-                cases.family.tolist(),
-                strict=True,
-            )
-        ]
+        self._families: dict[int, list[SiteFamily]] = {}
 
     def met(self, replicas: Collection[int]) -> list[int]:
         """Return the numbers of the cases that a replica set meets."""
         found: list[int] = self._cases.met(list(replicas)).tolist()
         return found
+
+    def _families_of(self, case: int) -> list[SiteFamily]:
+        """Return the blocks of a case by family, at least one; smaller blocks have lower bits."""
+        if case not in self._families:
+            cases, member, found = self._cases, self._member[case], []
+            number, least = int(cases.count[case]), cases.least[case].tolist()
+            parent, of = cases.parent[case].tolist(), cases.family[case].tolist()[:number]
+            for family in dict.fromkeys(of or [0]):
+                chain = [block for block in range(number) if of[block] == family]
+                place = {block: at for at, block in enumerate(chain)} | {-1: -1}
+                mask = sum(1 << block for block in chain)
+                bits = (held & mask for held in member)
+                found.append(
+                    SiteFamily(
+                        tuple(place[(each & -each).bit_length() - 1] for each in bits),
+                        tuple(place[parent[block]] for block in chain),
+                        tuple(least[block] for block in chain),
+                        (len(member),) * len(chain),
+                        (False,) * len(chain),
+                    )
+                )
+            self._families[case] = found
+        return self._families[case]
 
     def cheapest(
         self, case: int, held: Collection[int], order: Iterable[int], rho: Sequence[int],
@@ -540,63 +555,23 @@ class CaseGreedy:
         `order` ascends by ρ. A lower bound: the largest of the least sums for one family. None:
         impossible.
         """
-        member, largest = self._member[case], None
+        member, sums = self._member[case], []
         if any(member[s] & FORBIDDEN for s in held):
             return None
         able = [s for s in order if not member[s] & FORBIDDEN]
-        families = {family for _, _, family in self._blocks[case]} or {0}
-        for family in families:
-            shortage = _FamilyShortage(self._blocks[case], family, [member[s] for s in held])
-            fillers, wanted = most - shortage.total, max(least - shortage.total, 0)
-            total = 0
+        for family in self._families_of(case):
+            count, total = FamilyCount(family, 0, len(member)), 0
+            count.take_all(held)
+            lacking = count.missing
+            fillers, wanted = most - lacking, max(least - lacking, 0)
             for s in able:
-                if shortage.total and shortage.lessened_by(member[s]):
-                    total += rho[s]
+                if lacking and count.take_needed(s):
+                    lacking, total = lacking - 1, total + rho[s]
                 elif fillers > 0 and (rho[s] < 0 or wanted > 0):
                     fillers, wanted, total = fillers - 1, wanted - 1, total + rho[s]
-                elif not shortage.total:
+                elif not lacking:
                     break
-            if shortage.total or fillers < 0 or wanted > 0:
+            if lacking or fillers < 0 or wanted > 0:
                 return None
-            largest = total if largest is None else max(largest, total)
-        return largest
-
-
-class _FamilyShortage:
-    """Sites that the blocks of one family still lack, and their least number (`total`)."""
-
-    def __init__(
-        self, blocks: Sequence[tuple[int, int, int]], family: int, held: Sequence[int]
-    ) -> None:
-        self._chain = [block for block, (_, _, of) in enumerate(blocks) if of == family]
-        self._open = [
-            least - sum(bits >> block & 1 for bits in held)
-            for block, (least, _, _) in enumerate(blocks)
-        ]
-        self._within = [0] * len(blocks)
-        self.total = 0
-        for block in self._chain:  # smaller blocks come first
-            parent = blocks[block][1]
-            if parent >= 0:
-                self._within[parent] += self._lacking(block)
-            else:
-                self.total += self._lacking(block)
-
-    def _lacking(self, block: int) -> int:
-        return max(0, self._open[block], self._within[block])
-
-    def lessened_by(self, bits: int) -> bool:
-        """Count a site of these blocks if one less is needed then, and return whether it is."""
-        before: list[tuple[int, int]] = []
-        less = 0
-        for block in self._chain:
-            if bits >> block & 1:
-                before.append((block, less))
-                left = max(0, self._open[block] - 1, self._within[block] - less)
-                less = self._lacking(block) - left
-        if less:
-            for block, inner in before:
-                self._open[block] -= 1
-                self._within[block] -= inner
-            self.total -= 1
-        return bool(less)
+            sums.append(total)
+        return max(sums)
