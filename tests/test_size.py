@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69342,
+    "placement": 69296,
     "formulations": 32005,
     "heuristics": 5473,
     "benchmarks": 11785,
@@ -51,14 +51,14 @@ ROOMS = {
     "placement/contingency": 238,
     "placement/databases": 6708,
     "placement/datasets": 840,
-    "placement/evaluation": 3866,
+    "placement/evaluation": 3823,
     "placement/explore": 2519,
     "placement/feasibility": 568,
     "placement/fleet": 1160,
     "placement/io": 8657,
-    "placement/measures": 2403,
+    "placement/measures": 2401,
     "placement/methods": 627,
-    "placement/model": 4079,
+    "placement/model": 4078,
     "placement/online": 6044,
     "placement/overtime": 5618,
     "placement/proof": 5636,
