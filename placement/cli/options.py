@@ -25,7 +25,7 @@ from typing import (
     runtime_checkable,
 )
 
-from placement.errors import InputError, JointInputError, nearest, refused, require, shown
+from placement.errors import InputError, JointInputError, nearest, refused, require
 from placement.question import (
     GROUPS,
     KEYS,
@@ -132,39 +132,6 @@ def number(
     return _typed(lambda value: read_number(value, "", least, most, above=above, infinite=infinite))
 
 
-def text(value: str) -> str:
-    """Type: text with something in it, the name of a file, a method, a level or a site."""
-    if not value.strip():
-        raise argparse.ArgumentTypeError(f"empty: got {shown(value)}, expected a name")
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise argparse.ArgumentTypeError(
-            f"not a name: got {shown(value)}, expected Unicode text without NUL"
-        )
-    return value
-
-
-def names(value: str) -> str:
-    """Type: names separated by commas, at least one; split where the known names are available."""
-    if not value.replace(",", " ").strip():
-        raise argparse.ArgumentTypeError(
-            f"no name in it: got {shown(value)}, expected names separated by commas"
-        )
-    return text(value)
-
-
-def two_numbers(value: str) -> tuple[float, float]:
-    """Type: ``A,B``, two finite numbers >= 0."""
-    parts = value.split(",")
-    try:
-        first, second = (read_number(part, "", 0, LARGEST_NUMBER) for part in parts)
-    except ValueError as error:  # InputError is one
-        raise argparse.ArgumentTypeError(
-            f"not two numbers: got {shown(value)}, expected A,B, each >= 0 and "
-            f"<= {LARGEST_NUMBER:g}"
-        ) from error
-    return first, second
-
-
 def _typed(read: Callable[[str], _T]) -> Callable[[str], _T]:
     def convert(value: str) -> _T:
         try:
@@ -173,6 +140,34 @@ def _typed(read: Callable[[str], _T]) -> Callable[[str], _T]:
             raise argparse.ArgumentTypeError(str(error)) from error
 
     return convert
+
+
+@_typed
+def text(value: str) -> str:
+    """Type: text with something in it, the name of a file, a method, a level or a site."""
+    require(value.strip(), "", "empty", value, "a name")
+    plain = "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    require(plain, "", "not a name", value, "Unicode text without NUL")
+    return value
+
+
+@_typed
+def names(value: str) -> str:
+    """Type: names separated by commas, at least one; split where the known names are available."""
+    found, expected = value.replace(",", " ").strip(), "names separated by commas"
+    require(found, "", "no name in it", value, expected)
+    return text(value)
+
+
+@_typed
+def two_numbers(value: str) -> tuple[float, float]:
+    """Type: ``A,B``, two finite numbers >= 0."""
+    try:
+        first, second = (read_number(part, "", 0, LARGEST_NUMBER) for part in value.split(","))
+    except ValueError:  # InputError is one
+        expected = f"A,B, each >= 0 and <= {LARGEST_NUMBER:g}"
+        raise refused("", "", "not two numbers", value, expected) from None
+    return first, second
 
 
 fraction = number(0, 1)

@@ -224,9 +224,12 @@ def print_json(document: object) -> None:
 
 
 def show_result(
-    args: argparse.Namespace, document: Callable[[], object], text: Callable[[], str], *,
+    args: argparse.Namespace,
+    document: Callable[[], object],
+    text: Callable[[], str],
+    *,
     written: Sequence[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Print a result as it was asked for: one JSON document, or a page, or its tables as CSV.
 
     A page ends with the lines about files that were `written`.
@@ -470,10 +473,13 @@ def show_table(
 
 
 def table_files(
-    args: argparse.Namespace, table: Callable[[], pd.DataFrame], document: Mapping[str, object], *,
+    args: argparse.Namespace,
+    table: Callable[[], pd.DataFrame],
+    document: Mapping[str, object],
+    *,
     parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
     draw: Callable[[], Picture] | None = None,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Draw and write a table where that was asked for; return the lines that name the files."""
     written: list[str] = []
     if args.output is not None:

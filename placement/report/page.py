@@ -152,11 +152,6 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
 
     A plan comes as checked where its certificate holds within a few seconds of work. `work` limits
     the steps of reading it, as :func:`placement.io.load_any_plan` counts them.
-
-    Raises
-    ------
-    InputError
-        When the file is none of these, naming what was expected.
     """
     from placement.fleet.fleet_tables import FLEET_FORMAT, read_fleet_document
     from placement.io.formats.document import read_json

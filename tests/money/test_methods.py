@@ -28,7 +28,7 @@ from placement.plan import evaluate
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.measures_proof import FORMAT
-from placement.report import load_source, write_report
+from placement.report.page import load_source, write_report
 from placement.testing import random_instance
 from tests.cli.command import Run
 from tests.effort import seeds

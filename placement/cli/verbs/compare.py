@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+from placement.cli import exit_codes as exits
 from placement.cli import options as types
 from placement.cli.dispatch import add_parts
 from placement.cli.options import (
@@ -110,22 +112,27 @@ def _run_methods(args: argparse.Namespace) -> int:
     names = None
     if args.methods:
         names = [part.strip() for text in args.methods for part in text.split(",") if part.strip()]
+    with _reporting(args, problem) as how:
+        table = compare(problem, names, **how, settings=settings)
+    about = {name: table.attrs[name] for name in ("problem", "operations")}
+    about["best_bound"] = finite(table.attrs["best_bound"])
+    return _show(args, table, about, "methods", _methods_text(table))
+
+
+@contextmanager
+def _reporting(args: argparse.Namespace, problem: Problem) -> Iterator[dict[str, Any]]:
+    """Give the limits of each search, and the listener to reports whose last argument is one."""
     with progress_of(args, problem) as line:
-        table = compare(
-            problem,
-            names,
-            **limits_from(args),
-            progress=None if line is None else lambda _, report: line(report),
-            settings=settings,
-        )
-    document = {
-        "problem": table.attrs["problem"],
-        "operations": table.attrs["operations"],
-        "best_bound": finite(table.attrs["best_bound"]),
-        "methods": records(table),
-    }
-    show_table(table, args, document=document, text=_methods_text(table))
-    return exit_code_of(table["status"], table["reason"].tolist())
+        listen = None if line is None else lambda *told: line(told[-1])
+        yield {**limits_from(args), "progress": listen}
+
+
+def _show(
+    args: argparse.Namespace, table: pd.DataFrame, about: dict[str, Any], rows: str, text: str
+) -> int:
+    """Show a table; in its document `rows` names the rows. Return the exit code."""
+    show_table(table, args, document={**about, rows: records(table)}, text=text)
+    return exit_code_of(table.get("status", ()), list(table.get("reason", ())))
 
 
 def _methods_text(table: pd.DataFrame) -> str:
@@ -176,19 +183,11 @@ def _run_protocols(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     problem = question_from(args, instance_from(args))
-    with progress_of(args, problem) as line:
-        table = compare_protocols(
-            problem,
-            protocol_names(args.protocols),
-            same_sites=args.same_sites,
-            method=args.method,
-            **limits_from(args),
-            progress=None if line is None else lambda _, report: line(report),
-        )
-    document: dict[str, object] = {str(key): value for key, value in table.attrs.items()}
-    document["protocols"] = records(table)
-    show_table(table, args, document=document, text=_protocols_text(table))
-    return exit_code_of(table["status"], table["reason"].tolist())
+    with _reporting(args, problem) as how:
+        how |= {"same_sites": args.same_sites, "method": args.method}
+        table = compare_protocols(problem, protocol_names(args.protocols), **how)
+    about = {str(key): value for key, value in table.attrs.items()}
+    return _show(args, table, about, "protocols", _protocols_text(table))
 
 
 def protocol_names(given: Sequence[str]) -> list[str]:
@@ -236,23 +235,11 @@ def _run_sizes(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     problem, sizes, voters = question_of_sizes(args, instance_from(args))
-    with progress_of(args, problem) as line:
-        table = sweep(
-            problem,
-            replicas=sizes,
-            voters=voters,
-            method=args.method,
-            **limits_from(args),
-            progress=None if line is None else lambda _size, _voters, report: line(report),
-            settings=settings_from(args),
-        )
-    document: dict[str, object] = {
-        "objective": table.attrs["objective"],
-        "method": args.method,
-        "cells": records(table),
-    }
-    show_table(table, args, document=document, text=_sweep_text(table))
-    return exit_code_of(table["status"])
+    with _reporting(args, problem) as how:
+        how |= {"method": args.method, "settings": settings_from(args)}
+        table = sweep(problem, replicas=sizes, voters=voters, **how)
+    about = {"objective": table.attrs["objective"], "method": args.method}
+    return _show(args, table, about, "cells", _sweep_text(table))
 
 
 def _sweep_text(table: pd.DataFrame) -> str:
@@ -290,36 +277,26 @@ def _run_fronts(args: argparse.Namespace) -> int:
     problem, sizes, voters = question_of_sizes(args, instance_from(args))
     if args.of is not None:
         return _of_measures(problem, sizes, voters, args)
-    with progress_of(args, problem) as line:
-        table = pareto(
-            problem,
-            replicas=sizes,
-            voters=voters,
-            method=args.method,
-            points=args.points,
-            **limits_from(args),
-            progress=None if line is None else lambda _, report: line(report),
-            settings=settings_from(args),
-        )
+    with _reporting(args, problem) as how:
+        how |= {"method": args.method, "settings": settings_from(args), "points": args.points}
+        table = pareto(problem, replicas=sizes, voters=voters, **how)
     attrs = {str(name): value for name, value in table.attrs.items()}
     said = describe(problem.replace(cost_weight=0.0, budget=None))
     parts = [f"latency against cost for {said} or fewer; on {problem.instance.name}"]
     parts.append(f"cost in {table.attrs['currency']} per month")
     if table.attrs["prices"]:
         parts.append(f"prices: {table.attrs['prices']}")
-    document = {
-        "question": "; ".join(parts),
-        **attrs,
-        "method": args.method,
-        "points": records(table),
-    }
-    show_table(table, args, document=document, text=_pareto_text(table))
-    return _code_of_front(table, complete=table.attrs["complete"])
+    about = {"question": "; ".join(parts), **attrs, "method": args.method}
+    return _show_front(args, table, about, _pareto_text(table))
 
 
-def _code_of_front(table: pd.DataFrame, *, complete: bool) -> int:
-    nothing = ["infeasible" if complete else "unknown"]
-    return exit_code_of(nothing if table.empty else table["status"])
+def _show_front(
+    args: argparse.Namespace, table: pd.DataFrame, about: dict[str, Any], text: str
+) -> int:
+    """Show the points of a front as :func:`_show` does; a front may have none."""
+    code = _show(args, table, about, "points", text)
+    nothing = exits.INFEASIBLE if about["complete"] else exits.NOTHING
+    return nothing if table.empty else code
 
 
 def _of_measures(
@@ -362,14 +339,9 @@ def _of_measures(
     columns += [("mean ms", "mean_latency", 3), ("leader", "leader", 0)]
     columns.append(("replicas", lambda row: ", ".join(row["replica_sites"]), 0))
     text = page_of(found, columns, _COMPLETE if complete else "Not complete.")
-    document = {
-        "question": f"{one} against {other} for {describe(problem)}; on {problem.instance.name}",
-        "complete": complete,
-        "method": args.method,
-        "points": records(found),
-    }
-    show_table(found, args, document=document, text=text)
-    return _code_of_front(found, complete=complete)
+    asked = f"{one} against {other} for {describe(problem)}; on {problem.instance.name}"
+    about = {"question": asked, "complete": complete, "method": args.method}
+    return _show_front(args, found, about, text)
 
 
 def _pareto_text(table: pd.DataFrame) -> str:

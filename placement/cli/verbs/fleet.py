@@ -137,9 +137,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(
-    args: argparse.Namespace, fleet: FleetProblem, told: dict[str, object], table: pd.DataFrame,
-    text: str, plans: pd.DataFrame,
-) -> None:  # fmt: skip
+    args: argparse.Namespace,
+    fleet: FleetProblem,
+    told: dict[str, object],
+    table: pd.DataFrame,
+    text: str,
+    plans: pd.DataFrame,
+) -> None:
     """Print and write a plan, or why there is none; JSON and Parquet hold the question too."""
     from placement.fleet.fleet_tables import fleet_about
     from placement.io.fleet_plan_file import wide_frame, with_question

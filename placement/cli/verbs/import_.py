@@ -200,11 +200,13 @@ def run(args: argparse.Namespace) -> int:
     if args.distributions is not None and reading.distributions is not None:
         write_file(args.distributions, pairs_csv(reading.distributions), force=args.force)
     told = {
-        "manifest": str(manifest), "fingerprint": instance.fingerprint,
-        "sites": len(instance.sites), "clients": len(instance.clients),
-        "intervals": len(instance.intervals), "provenance": list(instance.provenance),
-        "notes": said, "quality": _quality_document(quality, missing),
-    }  # fmt: skip
+        "manifest": str(manifest),
+        "fingerprint": instance.fingerprint,
+        **{name: len(getattr(instance, name)) for name in ("sites", "clients", "intervals")},
+        "provenance": list(instance.provenance),
+        "notes": said,
+        "quality": _quality_document(quality, missing),
+    }
     lines = ["", *map(escape, (*said, *_quality_lines(quality, missing)))]
     page, written = "\n".join([instance_text(instance), *lines]), [f"Written to {manifest}"]
     show_result(args, lambda: told, lambda: page, written=written)

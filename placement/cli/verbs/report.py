@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from placement.cli.problem_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
-    from placement.report import load_source, save_figures, write_report
+    from placement.report import save_figures, write_report
+    from placement.report.page import load_source
 
     check_file(args.output, force=args.force)
     source, written, today = load_source(args.source, work=args.work), [], None

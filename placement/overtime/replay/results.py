@@ -73,10 +73,9 @@ class Replay:
         raise refused("", "strategy", "not replayed", asked, f"one of {known}")
 
     def overhead(self, tier: int, strategy: str, *, of: str = "oracle") -> FloatArray:
-        """Percent by which a strategy's score is above another strategy's score in the same tier.
+        """Percent by which a strategy's score is above another's, shape (databases, intervals).
 
-        Shape (databases, intervals). 0 where both are 0, infinite where only the other is, NaN
-        where either is undefined.
+        0 where both are 0, infinite where only the other is, NaN where either is undefined.
         """
         mine = self.outcome(tier, strategy).score
         return percent_above(mine, self.outcome(tier, of).score)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
@@ -133,10 +134,8 @@ def run(args: argparse.Namespace) -> int:
         return plot_overheads(result, wanted if wanted in result.databases else result.databases[0])
 
     about = problem, trace, held, result, wanted, moves
-    show_result(
-        args, lambda: replay_document(*about), lambda: replay_text(*about, top=args.top),
-        written=table_files(args, result.to_frame, {}, draw=draw),
-    )  # fmt: skip
+    told = partial(replay_document, *about), partial(replay_text, *about, top=args.top)
+    show_result(args, *told, written=table_files(args, result.to_frame, {}, draw=draw))
     return exits.FOUND
 
 

@@ -145,24 +145,13 @@ class Store:
             checksum = _put_state(self._link, self.sequence, state)
             after = f"after {self.sequence} intervals"
             after = after if self.sequence else "before the first interval"
-            self._link.execute(
-                "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
-                "VALUES ('adopted', ?, ?, ?, '')",
-                (source, "", f"{after}: {words}"),
-            )
+            _put_report(self._link, Rejection("adopted", source, "", f"{after}: {words}"))
         self.state, self._checksum = state, checksum
 
     def report(self, report: Rejection) -> bool:
         """Keep a report; whether it is new."""
-        # half of a surrogate pair, which JSON can carry, is no text that a database takes
-        texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
         with self._transaction():
-            cursor = self._link.execute(
-                "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
-                "VALUES (?, ?, ?, ?, ?)",
-                texts,
-            )
-            return cursor.rowcount == 1
+            return _put_report(self._link, report)
 
     def files(self) -> dict[str, FileMark]:
         """Return the files that are done with, by name."""
@@ -299,6 +288,15 @@ def _put_state(
         (*row, checksum, shown),
     )
     return checksum
+
+
+def _put_report(link: sqlite3.Connection, report: Rejection) -> bool:
+    """Keep a report; whether it is new."""
+    # half of a surrogate pair, which JSON can carry, is no text that a database takes
+    texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
+    fields = "kind, source, interval, message, digest"
+    added = link.execute(f"INSERT OR IGNORE INTO report ({fields}) VALUES (?, ?, ?, ?, ?)", texts)
+    return added.rowcount == 1
 
 
 def _checksum(row: Sequence[object]) -> str:
