@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69296,
+    "placement": 69266,
     "formulations": 32005,
     "heuristics": 5473,
     "benchmarks": 11785,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2220,
     "heuristics/quorumstore": 328,
     "placement/analysis": 1899,
-    "placement/cli": 5030,
+    "placement/cli": 5010,
     "placement/contingency": 238,
     "placement/databases": 6708,
     "placement/datasets": 840,
@@ -60,10 +60,10 @@ ROOMS = {
     "placement/methods": 627,
     "placement/model": 4078,
     "placement/online": 6044,
-    "placement/overtime": 5618,
+    "placement/overtime": 5614,
     "placement/proof": 5636,
     "placement/quorumstore": 2060,
-    "placement/report": 2881,
+    "placement/report": 2875,
     "placement/support": 804,
     "placement/tail": 1726,
     "placement/testing": 976,
