@@ -337,24 +337,19 @@ def _e1(scale: argparse.Namespace) -> Rows:
     template = store(sites, rtt, StoreRules())
     keys = keys_of(template, "timeline", scale)
     rng = np.random.default_rng(scale.seed)
-    found: dict[tuple[str, str], tuple[list[float], list[int]]] = {}
-    for plan in solve_all(template, keys):
-        pick = [sites[i] for i in rng.choice(len(sites), 3, replace=False)]
-        for name, one in (("BA", plan), ("random", evaluate(plan.problem, pick, 2, 2))):
-            for site in one.per_site:
-                for kind, count, latency in (
-                    ("read", site.reads, site.read_latency),
-                    ("write", site.writes, site.write_latency),
-                ):
-                    both_lists = found.setdefault((name, kind), ([], []))
-                    both_lists[0].append(latency)
-                    both_lists[1].append(count)
+    plans = {"BA": solve_all(template, keys)}
+    plans["random"] = [
+        evaluate(one.problem, [sites[i] for i in rng.choice(len(sites), 3, replace=False)], 2, 2)
+        for one in plans["BA"]
+    ]
     figure, both = axes_of(2)
     body = []
     for axes, kind in zip(both, ("read", "write"), strict=True):
-        for name, colour in (("BA", COLOURS[0]), ("random", COLOURS[1])):
-            values = np.asarray(found[name, kind][0], dtype=np.float64)
-            weights = np.asarray(found[name, kind][1], dtype=np.float64)
+        for colour, (name, mine) in zip(COLOURS, plans.items(), strict=False):
+            per_site = [site for plan in mine for site in plan.per_site]
+            reads = kind == "read"
+            values = np.array([x.read_latency if reads else x.write_latency for x in per_site])
+            weights = np.array([x.reads if reads else x.writes for x in per_site], dtype=np.float64)
             order = np.argsort(values, kind="stable")
             total = np.cumsum(weights[order]) / weights.sum()
             axes.step(values[order], 100 * total, where="post", label=name, color=colour)

@@ -32,7 +32,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -47,7 +47,6 @@ from benchmarks.harness.results import (
     Row,
     grouped,
     markdown_table,
-    mean,
     pick,
     read_json,
     read_rows,
@@ -348,18 +347,6 @@ def fit(document: Mapping[str, Any]) -> None:
         if key in constants:
             row |= {"constant": f"{constants[key]:.1f}", "version": document[key[0]]["version"]}
     save_rows(TABLE, rows)
-
-
-def discordant(rows: Iterable[Row]) -> tuple[int, int]:
-    """Return how many pairs of layouts differ by more than 3 %, and how many are in other order."""
-    plain = grouped((row for row in rows if "disks" not in row["layout"]), "layout")
-    means = [(mean(mine, "predicted"), mean(mine, "measured")) for mine in plain]
-    pairs = wrong = 0
-    for (a, x), (b, y) in itertools.combinations(means, 2):
-        if abs(x - y) > 0.03 * min(x, y):
-            pairs += 1
-            wrong += (a - b) * (x - y) <= 0
-    return pairs, wrong
 
 
 def _words(path: Path) -> dict[tuple[str, str], str]:

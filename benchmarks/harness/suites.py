@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -36,7 +35,7 @@ _SPREAD_DEGREES = 2.0
 class InstanceRecipe:
     """An instance that can be built again anywhere from its few words.
 
-    The source is a bundled data set, the path of an instance, or :data:`DRAWN`. Without a mix a
+    The source is a bundled data set or :data:`DRAWN`. Without a mix a
     data set has its own, and a drawn instance ``social``. `sites` of a data set are a seeded
     choice. The demand "reads" makes a p-median problem: every operation becomes a weak read.
     """
@@ -59,12 +58,8 @@ class InstanceRecipe:
         """Build the instance; the seed draws the demand, and what else is drawn."""
         if self.source == DRAWN:
             instance = self._draw(seed)
-        elif self.source in datasets.names():
-            instance = datasets.load(self.source, mix=self.mix, seed=seed)
         else:
-            from placement import load
-
-            instance = load(Path(self.source))
+            instance = datasets.load(self.source, mix=self.mix, seed=seed)
         if self.sites is not None and self.sites < len(instance.sites):
             instance = _keep(instance, self.sites, seed)
         return _reads_only(instance) if self.demand == "reads" else instance

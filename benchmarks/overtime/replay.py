@@ -395,9 +395,7 @@ def _figure_1(options: argparse.Namespace) -> list[Row]:
             numbers[f"{name}, {words} a preferred leader"] = {
                 "databases": len(part),
                 "below 1 %": _share(part < 1),
-                "10 % or more": _share(part >= 10),
-                "50 % or more": _share(part >= 50),
-                "90 % or more": _share(part >= 90),
+                **{f"{limit} % or more": _share(part >= limit) for limit in (10, 50, 90)},
             }
             shown.setdefault(f"{name}, {words} a preferred leader", part)
     edges = [0, 1, 5, *range(10, 101, 10)]
@@ -595,28 +593,24 @@ def _figure_7(options: argparse.Namespace) -> list[Row]:
             np.repeat(one.counts, TRIES, axis=0),
         )
         result = replay(problem, trace, held)
-        tiers = {tier: _reduction(result, tier)[0] for tier in (1, 2)}
+        tiers = {f"tier {tier}": _reduction(result, tier)[0] for tier in (1, 2)}
         same = (
             result.outcome(1, "optimized").leader == result.outcome(2, "optimized").leader
         ).mean(axis=1)
-        gap = (tiers[2] - tiers[1]).mean(axis=1)
+        gap = (tiers["tier 2"] - tiers["tier 1"]).mean(axis=1)
         wanted = gap if index == 0 else np.where(same > 0.95, gap, -np.inf)
         best = int(wanted.argmax())
-        kept = _with_diversity(problem, trace, held)
-        panels[name] = {f"tier {tier}": lines[best] for tier, lines in tiers.items()}
-        panels[name]["tier 2, diversity kept"] = kept[best]
+        tiers["tier 2, diversity kept"] = _with_diversity(problem, trace, held)
+        panels[name] = {line: each[best] for line, each in tiers.items()}
         voting = held.voters[best][result.outcome(2, "optimized").leader[best]]
         numbers[name] = {
-            "tier 1": _rounded(tiers[1][best].mean()),
-            "tier 2": _rounded(tiers[2][best].mean()),
-            "tier 2, diversity kept": _rounded(kept[best].mean()),
+            **{line: _rounded(each[best].mean()) for line, each in tiers.items()},
             "same leader in": _rounded(100 * same[best]),
             "leader of tier 2 was read-only in": _share(~voting),
-            "median of all deployments, tier 1": _rounded(np.median(tiers[1].mean(axis=1))),
-            "median of all deployments, tier 2": _rounded(np.median(tiers[2].mean(axis=1))),
-            "median of all deployments, tier 2, diversity kept": _rounded(
-                np.median(kept.mean(axis=1))
-            ),
+            **{
+                f"median of all deployments, {line}": _rounded(np.median(each.mean(axis=1)))
+                for line, each in tiers.items()
+            },
             "deployments": TRIES,
         }
     figure = plot_reductions(

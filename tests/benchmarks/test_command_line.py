@@ -324,17 +324,3 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
         for process in (cell, other):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-
-
-@pytest.mark.slow
-def test_solved_cells_survive_kills(tmp_path: Path) -> None:
-    """Real cells of the smoke suite survive twenty kills."""
-    output = tmp_path / "smoke.jsonl"
-    command = [sys.executable, "-m", "benchmarks", "run", "smoke", "--results", str(tmp_path)]
-    command += ["--resume", "--only", "world27 8"]
-    hits = kill_at_random(command, output, 20, longest=2.5, seed=0)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert hits
-    keys = rows_in(output)
-    assert len(keys) == len(set(keys)) > 0
