@@ -60,7 +60,6 @@ from benchmarks.live.programs import (
     as_account,
     awaited,
     built,
-    c_program,
     installed,
     postgresql_account,
     python_with,
@@ -411,7 +410,7 @@ def report(document: Mapping[str, Any]) -> dict[str, str]:
 # --- measuring ------------------------------------------------------------------------------------
 
 
-_SLOW = ROOT / "benchmarks/live/csrc/slowdisk.c"
+_SLOW = ROOT / "benchmarks/live/slowdisk.py"
 
 
 class Bench(Processes):
@@ -455,7 +454,9 @@ class Bench(Processes):
 
     def words(self) -> Sequence[str | Path]:
         """Return what gives the next server its own disk."""
-        return [c_program(_SLOW), self.folder / f"disk{len(self.started)}"] if self.wan else ()
+        if self.wan is None:
+            return ()
+        return [sys.executable, "-S", _SLOW, self.folder / f"disk{len(self.started)}"]
 
     def inside(self, name: str) -> Sequence[str]:
         """Return the words before a command that run it at a node of the network."""

@@ -59,18 +59,8 @@ def _carried_out(name: str, *command: str | Path, cwd: Path | None = None) -> No
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         said = " ".join((done.stderr + done.stdout).split())[-300:]
-        assert ".c:" not in said, said  # a fault of ours
-        assert ".go:" not in said, said
+        assert ".go:" not in said, said  # a fault of ours
         raise UnsupportedError(f"{name} could not be made: {said}")
-
-
-def c_program(source: Path) -> Path:
-    """Return the program of one file of C, compiled unless it was before."""
-    return _cached(
-        source.stem,
-        source.read_bytes(),
-        lambda part: _carried_out(source.stem, "cc", "-O2", "-o", part, source),
-    )
 
 
 _SOURCES = {

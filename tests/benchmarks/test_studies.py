@@ -66,6 +66,7 @@ def test_every_study_is_in_the_table_and_has_no_other_entry() -> None:
         "benchmarks.__main__",
         "benchmarks.exact.scale_cell",
         "benchmarks.harness.cell_process",
+        "benchmarks.live.slowdisk",
         "benchmarks.live.wan",
     }
     assert not set(MODULES) & set(SUITES)
