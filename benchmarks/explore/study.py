@@ -25,6 +25,7 @@ from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from benchmarks.harness.machine import hardware
 from benchmarks.harness.results import Row, markdown_table, read_json
 from benchmarks.harness.study import Study
+from benchmarks.live.programs import awaited
 from placement.errors import MissingDependencyError
 
 _SET = """
@@ -87,13 +88,8 @@ def _changes(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _answer(browser: Browser) -> Sequence[str]:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        found = browser.run(_STATE)
-        if found:
-            return [str(part) for part in found]
-        time.sleep(0.01)
-    raise TimeoutError("the page draws no answer")
+    found = awaited(lambda: browser.run(_STATE), bool, 60, 0.01)
+    return [str(part) for part in found]
 
 
 def _report() -> dict[str, str]:

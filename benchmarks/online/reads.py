@@ -305,7 +305,7 @@ def tables() -> dict[str, str]:
         "coin": row_table(
             "x|read ms|write ms|ops/s",
             "{share:.3g}|{read_ms:.2f}|{write_ms:.1f}|{throughput:,.0f}",
-            rows_of(_tossed(by["coin"], 0).reset_index()),
+            rows_of(_tossed(by["coin"]).reset_index()),
         ),
         "hot": _hot(by["hot"]),
         "consistency": _consistency(by["consistency"]),
@@ -361,14 +361,10 @@ In the long run the laws of the closed loop (`bottleneck`) allow at most
 leaseholder, local and quorum reads."""
 
 
-def _gains(rows: pd.DataFrame) -> pd.DataFrame:
+def _reads(rows: pd.DataFrame) -> str:
     """Return throughput over the leaseholder's by the share of reads, in the mean of the seeds."""
     found = _means(rows, "throughput", "read_share", "seed")
-    return found.div(found[_BASE], axis=0).groupby("read_share").mean()
-
-
-def _reads(rows: pd.DataFrame) -> str:
-    gains = _gains(rows)
+    gains = found.div(found[_BASE], axis=0).groupby("read_share").mean()
     lines = (
         [f"{100 * share:.0f} %", *(f"{gains[name][share]:.2f}" for name in _OTHERS)]
         for share in gains.index
@@ -376,26 +372,21 @@ def _reads(rows: pd.DataFrame) -> str:
     return markdown_table(("reads", *_OTHERS), lines)
 
 
-def _tossed(rows: pd.DataFrame, strong: int) -> pd.DataFrame:
-    """Return means by the share of reads of the leaseholder."""
+def _tossed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return means of plain reads by the share of reads of the leaseholder."""
     share = {f"uniform quorum, x = {share:.3g}": share for share in SHARES}
-    mine = rows.assign(share=rows["rule"].map(share))[rows["strong"] == strong]
+    mine = rows.assign(share=rows["rule"].map(share))[rows["strong"] == 0]
     return mine.groupby("share")[["throughput", "read_ms", "write_ms"]].mean()
 
 
-def _retries(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return retries per 100 strong reads: a row for each hot part, a column for each life."""
-    strong = rows[rows["strategy"] == "strong quorum"]
-    return 100 * (strong.pivot_table("attempts", "hot_fraction", "intent_ms") - 1)
-
-
 def _hot(rows: pd.DataFrame) -> str:
-    plain, retries = _means(rows, "throughput", "hot_fraction"), _retries(rows)
-    strong = rows[rows["strategy"] == "strong quorum"]
-    ops, ms = (
-        strong.pivot_table(column, "hot_fraction", "intent_ms")
-        for column in ("throughput", "read_ms")
+    """Return reads by the hot part of the keys; retries are those per 100 strong reads."""
+    plain, strong = _means(rows, "throughput", "hot_fraction"), rows["strategy"] == "strong quorum"
+    ops, ms, attempts = (
+        rows[strong].pivot_table(column, "hot_fraction", "intent_ms")
+        for column in ("throughput", "read_ms", "attempts")
     )
+    retries = 100 * (attempts - 1)
     lines = (
         [f"{100 * part:.0f} %", f"{plain[_BASE][part]:,.0f}", f"{plain['quorum'][part]:,.0f}",
          *(f"{ops[life][part]:,.0f}, {retries[life][part]:.2f}, {ms[life][part]:.1f} ms"
