@@ -188,6 +188,7 @@ typedef struct {
 
 /* Cells of a sparse node, client by client, in each client's order; see tree_node.c. */
 typedef struct {
+    owned_memory owned;
     size_t *start;             /* clients + 1 */
     int *site, *rank;
     double *weight;            /* w: the cost alone */

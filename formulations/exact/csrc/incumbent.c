@@ -127,21 +127,8 @@ static int closest_radius(context *x, int leader, const int *replicas, int count
     if (count < p->voters)
         return 0;
     if (p->plain_voters && m <= 64) {
-        for (int i = 0; i < count; i++) {
-            double d = distance[replicas[i]];
-            if (replicas[i] == leader)
-                d = 0.0;
-            int at = found < m ? found : m;
-            while (at > 0 && near[at - 1] > d) {
-                if (at < m)
-                    near[at] = near[at - 1];
-                at--;
-            }
-            if (at < m)
-                near[at] = d;
-            if (found < m)
-                found++;
-        }
+        for (int i = 0; i < count; i++)
+            found = insert_key(near, found, m, replicas[i] == leader ? 0.0 : distance[replicas[i]]);
         *radius = near[m - 1];
         return 1;
     }
@@ -223,15 +210,8 @@ static double total_wait(const context *x, int leader, const int *set, int numbe
     for (int k = 0; k < p->scenarios; k++) {
         const double *d = p->scenario_rtt + (size_t)k * S * S + (size_t)leader * S;
         int found = 0;
-        for (int i = 0; i < number; i++) {
-            int at = found;
-            for (; at > 0 && near[at - 1] > d[set[i]]; at--)
-                if (at < m)
-                    near[at] = near[at - 1];
-            if (at < m)
-                near[at] = d[set[i]];
-            found += found < m;
-        }
+        for (int i = 0; i < number; i++)
+            found = insert_key(near, found, m, d[set[i]]);
         total += p->scenario_weight[k] * near[m - 1];
     }
     return total;

@@ -83,19 +83,8 @@ void clear_answer(radius_minimum *a)
 int smallest(const double *key, int n, int limit, int *out)
 {
     int found = 0;
-    if (limit <= 0)
-        return 0;
-    for (int i = 0; i < n; i++) {
-        double k = key[i];
-        if (found == limit && k >= key[out[found - 1]])
-            continue;
-        int at = found < limit ? found++ : limit - 1;
-        while (at > 0 && key[out[at - 1]] > k) {
-            out[at] = out[at - 1];
-            at--;
-        }
-        out[at] = i;
-    }
+    for (int i = 0; i < n; i++)
+        found = insert_position(key, out, found, limit, i);
     return found;
 }
 
@@ -142,18 +131,7 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
             if (f->state[s] == IN)
                 fixed_inside++;
             else if (f->state[s] == FREE) {
-                int i = where[s];
-                double k = rho[i];
-                int at = pool < m ? pool : m;
-                while (at > 0 && rho[inside[at - 1]] > k) {
-                    if (at < m)
-                        inside[at] = inside[at - 1];
-                    at--;
-                }
-                if (at < m)
-                    inside[at] = i;
-                if (pool < m)
-                    pool++;
+                pool = insert_position(rho, inside, pool, m, where[s]);
                 pool_total++;
             }
         }

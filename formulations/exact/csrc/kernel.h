@@ -68,6 +68,30 @@ static inline int selected_set(const context *x, const tree_node *f, int count, 
     return size;
 }
 
+/* Put `i` among the `limit` positions of least key in a list, ascending (ties: as they come), of which there are `found`; how many
+ * there are then. */
+static inline int insert_position(const double *key, int *list, int found, int limit, int i)
+{
+    if (found >= limit && (limit <= 0 || key[i] >= key[list[found - 1]]))
+        return found;
+    int at = found < limit ? found++ : limit - 1;
+    for (; at > 0 && key[list[at - 1]] > key[i]; at--)
+        list[at] = list[at - 1];
+    list[at] = i;
+    return found;
+}
+/* The same with the keys themselves. */
+static inline int insert_key(double *least, int found, int limit, double key)
+{
+    if (found >= limit && (limit <= 0 || key >= least[found - 1]))
+        return found;
+    int at = found < limit ? found++ : limit - 1;
+    for (; at > 0 && least[at - 1] > key; at--)
+        least[at] = least[at - 1];
+    least[at] = key;
+    return found;
+}
+
 /* inner_minimum.c */
 void merge_runs(keyed *sorted, int n, keyed *room);
 void sort_positions(const double *key, int n, keyed *sorted, keyed *room);

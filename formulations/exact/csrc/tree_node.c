@@ -153,42 +153,36 @@ static void inherit_detours(context *x, tree_node *child, const tree_node *paren
 
 void cells_release(sparse_cells *m)
 {
-    free(m->start);
-    free(m->site);
-    free(m->rank);
-    free(m->weight);
-    free(m->cost);
-    free(m->beta);
+    release(&m->owned);
     memset(m, 0, sizeof *m);
 }
 
 /* Make room for `wanted` cells, keeping those that there are; 0 without memory. */
 static int cells_reserve(context *x, sparse_cells *m, size_t wanted)
 {
-    if (!m->start) {
-        m->start = malloc(((size_t)x->p.clients + 1) * sizeof(size_t));
-        if (!m->start)
-            return 0;
-    }
-    if (wanted <= m->capacity)
+    size_t starts = (size_t)x->p.clients + 1, n = wanted + wanted / 2 + 1024, kept = m->capacity;
+    sparse_cells grown = {.capacity = n};
+    owned_memory *owned = &grown.owned;
+    if (m->start && wanted <= kept)
         return 1;
-    size_t n = wanted + wanted / 2 + 1024;
-    int *site = realloc(m->site, n * sizeof(int)), *rank = NULL;
-    double *weight = NULL, *cost = NULL, *beta = NULL;
-    if (site)
-        m->site = site;
-    if (site && (rank = realloc(m->rank, n * sizeof(int))))
-        m->rank = rank;
-    if (rank && (weight = realloc(m->weight, n * sizeof(double))))
-        m->weight = weight;
-    if (weight && (cost = realloc(m->cost, n * sizeof(double))))
-        m->cost = cost;
-    if (cost && (beta = realloc(m->beta, n * sizeof(double))))
-        m->beta = beta;
-    if (!beta)
-        return 0;
-    m->capacity = n;
-    return 1;
+    grown.start = own(owned, starts, sizeof(size_t));
+    grown.site = own(owned, n, sizeof(int));
+    grown.rank = own(owned, n, sizeof(int));
+    grown.weight = own(owned, n, sizeof(double));
+    grown.cost = own(owned, n, sizeof(double));
+    grown.beta = own(owned, n, sizeof(double));
+    if (!owned->failed && m->start) {
+        memcpy(grown.start, m->start, starts * sizeof(size_t));
+        memcpy(grown.site, m->site, kept * sizeof(int));
+        memcpy(grown.rank, m->rank, kept * sizeof(int));
+        memcpy(grown.weight, m->weight, kept * sizeof(double));
+        memcpy(grown.cost, m->cost, kept * sizeof(double));
+        memcpy(grown.beta, m->beta, kept * sizeof(double));
+    }
+    cells_release(owned->failed ? &grown : m);
+    if (grown.capacity)
+        *m = grown;
+    return grown.capacity > 0;
 }
 
 static void put_cell(sparse_cells *m, size_t at, int site, int rank, double weight, double cost, double beta)

@@ -70,7 +70,6 @@ class PMedianRelaxation:
     _order: IntArray = field(init=False)
     _made: set[tuple[int, int]] = field(init=False, default_factory=set)
     _rows: list[tuple[int, int]] = field(init=False, default_factory=list)
-    _fixed_rows: int = field(init=False, default=0)
     pivots: float = field(init=False, default=0.0)
     """Pivots of the simplex so far, each counted once per row, and more when there are many."""
 
@@ -93,28 +92,24 @@ class PMedianRelaxation:
         return not core.leader_matters and len(core.active) > 0 and plain
 
     def _model(self) -> Any:
-        """Return HiGHS with columns y, θ and the rows that are not generated."""
+        """Return HiGHS with columns y and θ and one row: the number of replicas."""
         import highspy
 
         rules, sites, clients = self.core.rules, self._sites, len(self._cost)
         price = np.zeros(len(sites)) if self.core.price is None else self.core.price[0, sites]
         must = rules.must_hold[sites].astype(np.float64)
-        rows: list[tuple[float, float, IntArray]] = [
-            (rules.replicas_min, rules.replicas_max, np.arange(len(sites)))
-        ]
-        self._fixed_rows = len(rows)
         model = highspy.HighsLp()
         model.num_col_ = len(sites) + clients
-        model.num_row_ = len(rows)
+        model.num_row_ = 1
         model.col_cost_ = np.concatenate([price / self._scale, np.ones(clients)])
         model.col_lower_ = np.concatenate([must, self._cost[:, 0]])
         model.col_upper_ = np.concatenate([np.ones(len(sites)), np.full(clients, np.inf)])
-        model.row_lower_ = np.array([low for low, _, _ in rows], dtype=np.float64)
-        model.row_upper_ = np.array([high for _, high, _ in rows], dtype=np.float64)
+        model.row_lower_ = np.array([rules.replicas_min], dtype=np.float64)
+        model.row_upper_ = np.array([rules.replicas_max], dtype=np.float64)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.cumsum([0, *(len(columns) for _, _, columns in rows)])
-        model.a_matrix_.index_ = np.concatenate([columns for _, _, columns in rows])
-        model.a_matrix_.value_ = np.ones(sum(len(columns) for _, _, columns in rows))
+        model.a_matrix_.start_ = np.array([0, len(sites)])
+        model.a_matrix_.index_ = np.arange(len(sites))
+        model.a_matrix_.value_ = np.ones(len(sites))
         solver = silent_highs()
         for name, value in (("presolve", "off"), ("solver", "simplex")):
             solver.setOptionValue(name, value)
@@ -154,7 +149,7 @@ class PMedianRelaxation:
         for site in held[:-1].tolist():
             columns[site] = state.kLower if must[site] else state.kUpper
         columns[held[-1]] = state.kBasic
-        rows = [state.kLower] + [state.kBasic] * (self._fixed_rows - 1)
+        rows = [state.kLower]
         for client, rank in self._rows:
             tight = rank == level[client]
             rows.append(state.kLower if tight else state.kBasic)
@@ -210,7 +205,7 @@ class PMedianRelaxation:
             duration *= 2
             self._solver.run()
             pivots = self._solver.getInfo().simplex_iteration_count
-            rows = float(self._fixed_rows + len(self._rows))
+            rows = 1.0 + len(self._rows)
             self.pivots += max(pivots, 1) * rows * (1.0 + rows / tuning.MANY_ROWS)
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
@@ -263,7 +258,7 @@ class PMedianRelaxation:
         return cost > theta + tuning.VIOLATION * (1.0 + np.abs(cost)), rank
 
     def _multipliers(self, duals: FloatArray) -> FloatArray:
-        duals = duals[self._fixed_rows :]
+        duals = duals[1:]
         client, rank = np.array(self._rows[: len(duals)], dtype=np.intp).reshape(-1, 2).T
         weight = np.bincount(client, duals, len(self._cost))
         result = np.bincount(client, duals * self._cost[client, rank], len(self._cost))

@@ -335,16 +335,9 @@ static double completion(const late_problem *x, const double *price, const unsig
 {
     int least = x->question.replicas_min - in, count = 0;
     double sum = 0.0;
-    for (int j = 0; j < x->sites; j++) {
-        if (state[j] != FREE)
-            continue;
-        int at = count < most ? count++ : most;
-        if (at == most && (most <= 0 || price[j] >= x->cheapest[--at]))
-            continue;
-        for (; at > 0 && x->cheapest[at - 1] > price[j]; at--)
-            x->cheapest[at] = x->cheapest[at - 1];
-        x->cheapest[at] = price[j];
-    }
+    for (int j = 0; j < x->sites; j++)
+        if (state[j] == FREE)
+            count = insert_key(x->cheapest, count, most, price[j]);
     for (int i = 0; i < count && (i < least || x->cheapest[i] < 0.0); i++)
         sum += x->cheapest[i];
     return sum;

@@ -614,14 +614,9 @@ static int leaf(void *self, const int *replicas, int count)
 static int *sort_group(const loss_problem *x, const unsigned char *member, int *list, int *count)
 {
     *count = 0;
-    for (int a = 0; a < x->sites; a++) {
-        if (!member[a])
-            continue;
-        int at = (*count)++;
-        for (; at > 0 && x->direct[list[at - 1]] > x->direct[a]; at--)
-            list[at] = list[at - 1];
-        list[at] = a;
-    }
+    for (int a = 0; a < x->sites; a++)
+        if (member[a])
+            *count = insert_position(x->direct, list, *count, x->sites, a);
     return list;
 }
 
@@ -673,16 +668,9 @@ int losses_prepare(loss_problem *x)
     x->counts = own(owned, (size_t)(longest > of_replicas ? longest : of_replicas), sizeof(int));
     if (!x->site_order || owned->failed || !moved_prepare(x))
         return 0;
-    for (size_t row = 0; row < K * S; row++) {
-        const double *distance = x->hop + row * S;
-        int *order = x->near_order + row * S;
-        for (int j = 0; j < x->sites; j++) {
-            int at = j;
-            for (; at > 0 && distance[order[at - 1]] > distance[j]; at--)
-                order[at] = order[at - 1];
-            order[at] = j;
-        }
-    }
+    for (size_t row = 0; row < K * S; row++)
+        for (int j = 0; j < x->sites; j++)
+            insert_position(x->hop + row * S, x->near_order + row * S, j, x->sites, j);
     for (int i = 0; i < x->sites; i++) {
         if (x->loss_of[i] >= 0) {
             x->lost[(size_t)x->loss_of[i] * S + (size_t)i] = 1;

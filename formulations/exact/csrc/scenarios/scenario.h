@@ -78,7 +78,7 @@ typedef struct {
 
 /* Weights and multipliers of a node, shared by its children. */
 typedef struct multiplier_block {
-    int references, count, padded;
+    int references, count;
     int *which;                 /* scenario numbers */
     double *weight, *u;         /* count; count x padded */
 } multiplier_block;
@@ -146,6 +146,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
 void bound_slacks(scenario_tree *t, const unsigned char *state);
 
 struct scenario_bound {
+    owned_memory owned, of_rows; /* all arrays but those of the columns; those of the scenarios with a weight apart */
     int free_count, *free_site; /* free sites of the state */
     int in_count, most;         /* replicas, and how many more there may be */
     int active, asleep;         /* scenarios with a weight, and in force without one */

@@ -9,19 +9,15 @@
 
 multiplier_block *block_make(int count, int padded)
 {
-    multiplier_block *m = calloc(1, sizeof(multiplier_block));
+    size_t rows = (size_t)count + 1, cells = (size_t)count * (size_t)padded + 1;
+    multiplier_block *m = malloc(sizeof *m + (rows + cells) * sizeof(double) + rows * sizeof(int));
     if (!m)
         return NULL;
     m->references = 1;
     m->count = count;
-    m->padded = padded;
-    m->which = malloc((size_t)(count + 1) * sizeof(int));
-    m->weight = malloc((size_t)(count + 1) * sizeof(double));
-    m->u = malloc(((size_t)count * (size_t)padded + 1) * sizeof(double));
-    if (!m->which || !m->weight || !m->u) {
-        block_release(m);
-        return NULL;
-    }
+    m->weight = (double *)(m + 1);
+    m->u = m->weight + rows;
+    m->which = (int *)(m->u + cells);
     return m;
 }
 
@@ -34,28 +30,13 @@ multiplier_block *block_hold(multiplier_block *m)
 
 void block_release(multiplier_block *m)
 {
-    if (!m || --m->references > 0)
-        return;
-    free(m->which);
-    free(m->weight);
-    free(m->u);
-    free(m);
+    if (m && --m->references == 0)
+        free(m);
 }
 
 /* ---- Detours: clients that a replica takes away from a less preferred one at which they would pay less.
  *
- * Let f be the client's first fixed replica, w its cost there, and 1, 2, ..., p the free sites that the client prefers to f,
- * the most preferred first, with costs w_1, ..., w_p. With M_i = max(w, min(w_1, ..., w_i)) and M_(p+1) = w let
- *
- *   r_i = M_i - M_(i+1) >= 0.
- *
- * For any u and any set of the free sites, the client pays at least min(u, w) + sum over the sites i of the set of
- * ( r_i + min(0, w_i - u) ). Proof: let i be the first of them, where the client is served. The r of the set sum up to
- * M_i - w at most. Where M_i = w, all of them are 0, and the rest is the bound without detours. Else w_i >= M_i, which is at
- * least min(u, w) + M_i - w.
- *
- * So the sum of r_i over the clients is a price of the site i that depends on the state, but not on the multipliers. It binds
- * where reads are relayed to a leader: nearly every site that is not on the way to it makes a detour. */
+ * What r_i and M_i are, and why their sum over the clients is a price of the site i, stands with the detours of tree_node.c. */
 
 const int *order_of_detours(const scenario_question *q, const double *cost, const int *order)
 {
@@ -311,27 +292,26 @@ scenario_bound *bound_alloc(const scenario_question *q)
     scenario_bound *b = calloc(1, sizeof(scenario_bound));
     if (!b)
         return NULL;
+    owned_memory *owned = &b->owned;
     size_t n = (size_t)q->sites + 1, p = (size_t)q->padded + PAD, s = (size_t)q->scenarios + 1;
-    b->free_site = malloc(n * sizeof(int));
-    b->rho = malloc(n * sizeof(double));
-    b->best_rho = malloc(n * sizeof(double));
-    b->selected = malloc(n * sizeof(int));
-    b->order = malloc(2 * n * sizeof(int));
-    b->chosen = malloc(n);
-    b->best_chosen = malloc(n);
-    b->direction = malloc(p * sizeof(double));
-    b->place = malloc(n * sizeof(int));
-    b->by_fixed = malloc(n * n * sizeof(double));
-    b->of_fixed = malloc(n);
-    b->step_scale = malloc(p * sizeof(double));
-    b->ranks = malloc(p * sizeof(int));
-    b->in_force = malloc(s * sizeof(int));
-    b->force_weight = malloc(s * sizeof(double));
-    b->candidate = malloc(n * sizeof(int));
-    b->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
-    if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->place || !b->by_fixed || !b->of_fixed || !b->direction || !b->step_scale || !b->ranks || !b->in_force || !b->force_weight ||
-        !b->candidate || !b->counts) {
+    b->free_site = own(owned, n, sizeof(int));
+    b->rho = own(owned, n, sizeof(double));
+    b->best_rho = own(owned, n, sizeof(double));
+    b->selected = own(owned, n, sizeof(int));
+    b->order = own(owned, 2 * n, sizeof(int));
+    b->chosen = own(owned, n, 1);
+    b->best_chosen = own(owned, n, 1);
+    b->direction = own(owned, p, sizeof(double));
+    b->place = own(owned, n, sizeof(int));
+    b->by_fixed = own(owned, n * n, sizeof(double));
+    b->of_fixed = own(owned, n, 1);
+    b->step_scale = own(owned, p, sizeof(double));
+    b->ranks = own(owned, p, sizeof(int));
+    b->in_force = own(owned, s, sizeof(int));
+    b->force_weight = own(owned, s, sizeof(double));
+    b->candidate = own(owned, n, sizeof(int));
+    b->counts = own(owned, (size_t)longest_count(q->rules), sizeof(int));
+    if (owned->failed) {
         bound_free(b);
         return NULL;
     }
@@ -339,66 +319,14 @@ scenario_bound *bound_alloc(const scenario_question *q)
     return b;
 }
 
-static void free_rows(scenario_bound *b)
-{
-    free(b->which);
-    free(b->weight);
-    free(b->best_weight);
-    free(b->rest);
-    free(b->value);
-    free(b->kept_value);
-    free(b->kept_weight);
-    free(b->served);
-    free(b->size);
-    free(b->base);
-    free(b->settled);
-    free(b->detour);
-    free(b->u);
-    free(b->best_u);
-    free(b->all_u);
-    free(b->live);
-    free(b->live_count);
-    free(b->length);
-    free(b->live_fixed);
-    free(b->live_scale);
-    free(b->fixed);
-    free(b->rank_fixed);
-    free(b->gradient);
-    free(b->column);
-    free(b->part);
-    b->which = NULL;
-    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->detour = b->all_u = b->live_fixed = b->live_scale = NULL;
-    b->live = b->live_count = b->length = NULL;
-    b->weight = b->best_weight = b->rest = b->value = b->u = b->best_u = b->fixed = b->gradient = b->part = NULL;
-    b->column = NULL;
-    b->rank_fixed = NULL;
-    b->rows = 0;
-}
-
 void bound_free(scenario_bound *b)
 {
     if (!b)
         return;
-    free_rows(b);
     free(b->block);
     free(b->gathered);
-    free(b->free_site);
-    free(b->rho);
-    free(b->best_rho);
-    free(b->selected);
-    free(b->order);
-    free(b->chosen);
-    free(b->best_chosen);
-    free(b->direction);
-    free(b->place);
-    free(b->by_fixed);
-    free(b->of_fixed);
-    free(b->step_scale);
-    free(b->ranks);
-    free(b->in_force);
-    free(b->force_weight);
-    free(b->candidate);
-    free(b->counts);
+    release(&b->of_rows);
+    release(&b->owned);
     free(b);
 }
 
@@ -407,37 +335,36 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
 {
     if (rows <= b->rows)
         return 1;
-    size_t r = (size_t)rows + 4, p = (size_t)q->padded, n = (size_t)q->sites;
-    free_rows(b);
-    b->which = malloc(r * sizeof(int));
-    b->weight = malloc(r * sizeof(double));
-    b->best_weight = malloc(r * sizeof(double));
-    b->rest = malloc(r * sizeof(double));
-    b->value = malloc(r * sizeof(double));
-    b->kept_value = malloc(r * sizeof(double));
-    b->kept_weight = malloc(r * sizeof(double));
-    b->served = malloc(r * sizeof(double));
-    b->size = malloc(r * sizeof(double));
-    b->base = malloc(r * sizeof(double));
-    b->settled = malloc(r * sizeof(double));
-    b->detour = malloc(r * n * sizeof(double));
-    b->live_count = malloc(r * sizeof(int));
-    b->length = malloc(r * sizeof(int));
-    b->live = malloc(r * p * sizeof(int) + 8);
-    b->live_fixed = malloc(r * p * sizeof(double) + 8);
-    b->live_scale = malloc(r * p * sizeof(double) + 8);
-    b->all_u = malloc(r * p * sizeof(double) + 8);
-    b->u = malloc(r * p * sizeof(double) + 8);
-    b->best_u = malloc(r * p * sizeof(double) + 8);
-    b->fixed = malloc(r * p * sizeof(double) + 8);
-    b->rank_fixed = malloc(r * p * sizeof(int) + 8);
-    b->gradient = malloc(r * p * sizeof(double) + 8);
-    b->column = malloc(r * n * sizeof(double *));
-    b->part = malloc(r * n * sizeof(double));
-    if (!b->base || !b->size || !b->served || !b->kept_weight || !b->kept_value || !b->which || !b->weight ||
-        !b->best_weight || !b->rest || !b->value || !b->u || !b->best_u || !b->fixed || !b->rank_fixed || !b->gradient ||
-        !b->column || !b->part || !b->settled || !b->detour || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->live_scale ||
-        !b->all_u)
+    size_t r = (size_t)rows + 4, p = r * (size_t)q->padded + 1, n = r * (size_t)q->sites;
+    owned_memory *owned = &b->of_rows;
+    release(owned);
+    b->rows = 0;
+    b->which = own(owned, r, sizeof(int));
+    b->weight = own(owned, r, sizeof(double));
+    b->best_weight = own(owned, r, sizeof(double));
+    b->rest = own(owned, r, sizeof(double));
+    b->value = own(owned, r, sizeof(double));
+    b->kept_value = own(owned, r, sizeof(double));
+    b->kept_weight = own(owned, r, sizeof(double));
+    b->served = own(owned, r, sizeof(double));
+    b->size = own(owned, r, sizeof(double));
+    b->base = own(owned, r, sizeof(double));
+    b->settled = own(owned, r, sizeof(double));
+    b->detour = own(owned, n, sizeof(double));
+    b->live_count = own(owned, r, sizeof(int));
+    b->length = own(owned, r, sizeof(int));
+    b->live = own(owned, p, sizeof(int));
+    b->live_fixed = own(owned, p, sizeof(double));
+    b->live_scale = own(owned, p, sizeof(double));
+    b->all_u = own(owned, p, sizeof(double));
+    b->u = own(owned, p, sizeof(double));
+    b->best_u = own(owned, p, sizeof(double));
+    b->fixed = own(owned, p, sizeof(double));
+    b->rank_fixed = own(owned, p, sizeof(int));
+    b->gradient = own(owned, p, sizeof(double));
+    b->column = own(owned, n, sizeof(double *));
+    b->part = own(owned, n, sizeof(double));
+    if (owned->failed)
         return 0;
     b->rows = (int)r;
     return 1;
@@ -696,20 +623,8 @@ static double choose_freely(const scenario_question *q, scenario_bound *b)
 {
     int n = b->free_count, most = b->most, least = q->replicas_min - b->in_count, count = 0;
     double sum = 0.0;
-    for (int i = 0; i < n; i++) { /* insertion into the list of the least so far */
-        int at = count;
-        if (count == most) {
-            if (most == 0 || b->rho[i] >= b->rho[b->selected[count - 1]])
-                continue;
-            at = count - 1;
-        } else
-            count++;
-        while (at > 0 && b->rho[b->selected[at - 1]] > b->rho[i]) {
-            b->selected[at] = b->selected[at - 1];
-            at--;
-        }
-        b->selected[at] = i;
-    }
+    for (int i = 0; i < n; i++)
+        count = insert_position(b->rho, b->selected, count, most, i);
     while (count > 0 && count > least && b->rho[b->selected[count - 1]] > 0.0)
         count--;
     for (int i = 0; i < count; i++)

@@ -61,15 +61,10 @@ void rest_of_balls(const context *x, int leader, const int *replicas, int count,
         if (i == without)
             continue;
         double d = replicas[i] == leader ? 0.0 : distance[replicas[i]];
-        int at = found < votes ? found++ : votes;
         for (int w = 0; w < cases->count; w++)
             if (d > rest[w].far && cases->wait[w].scope[row + (size_t)replicas[i]] & FORBIDDEN)
                 rest[w].far = d;
-        for (; at > 0 && near[at - 1] > d; at--)
-            if (at < votes)
-                near[at] = near[at - 1];
-        if (at < votes)
-            near[at] = d;
+        found = insert_key(near, found, votes, d);
     }
     for (int w = 0; w < cases->count; w++) {
         int asked = cases->wait[w].votes;
@@ -181,7 +176,7 @@ typedef struct {
 } ball_search;
 
 /* Put a key among the `limit` smallest, ascending, of which there are `found`; returns how many there are then. */
-static int insert_key(double *key, int *place, int found, int limit, double new_key, int new_place)
+static int insert_site(double *key, int *place, int found, int limit, double new_key, int new_place)
 {
     if (found == limit && (limit == 0 || new_key >= key[found - 1]))
         return found;
@@ -232,7 +227,7 @@ static void list_inner(ball_search *s, int sites)
                 need--;
                 changed = 1;
             } else if (pool < need || (need > 0 && site[t].rho < key[need - 1])) {
-                pool = insert_key(key, inside, pool, s->votes, site[t].rho, t);
+                pool = insert_site(key, inside, pool, s->votes, site[t].rho, t);
                 changed = 1;
             }
         if (pool < need || !changed) /* else it is dearer than before, with the same sites */
@@ -256,7 +251,7 @@ static int keep_cheapest(const ball_search *s, int from, int to, int kept)
 {
     for (int t = from; t < to; t++)
         if (s->site[t].position >= 0)
-            kept = insert_key(s->x->scratch.key, s->list, kept, s->hi + 1, s->site[t].rho, t);
+            kept = insert_site(s->x->scratch.key, s->list, kept, s->hi + 1, s->site[t].rho, t);
     return kept;
 }
 
@@ -310,7 +305,7 @@ static int list_outer(const ball_search *s, int sites, double least, double near
         double d = site[t].distance;
         for (; t < sites && site[t].distance == d; t++)
             if (site[t].position >= 0 && (kept < s->hi || (kept > 0 && site[t].rho < key[kept - 1]))) {
-                kept = insert_key(key, s->list, kept, s->hi, site[t].rho, t);
+                kept = insert_site(key, s->list, kept, s->hi, site[t].rho, t);
                 changed = 1;
             }
         if ((t < sites && site[t].distance <= least) || kept < s->lo)
