@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69266,
-    "formulations": 32005,
+    "formulations": 31869,
     "heuristics": 5473,
     "benchmarks": 11709,
     "tests": 48930,
@@ -35,7 +35,7 @@ ROOMS = {
     "benchmarks/overtime": 1042,
     "formulations/cpsat": 0,
     "formulations/enumeration": 689,
-    "formulations/exact": 18604,
+    "formulations/exact": 18468,
     "formulations/fleet": 1657,
     "formulations/milp": 1703,
     "formulations/online": 1564,
