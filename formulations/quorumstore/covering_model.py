@@ -37,10 +37,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formulations.solvers.cpsat import solve_in_place
+from formulations.solvers.cpsat import run_solver
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import Builder, LinearProgram
-from formulations.solvers.statuses import StopReason, Verdict, cpsat_verdict
+from formulations.solvers.statuses import StopReason, Verdict
 from placement.quorumstore import LossScope, QuorumProblem, ThresholdLimits
 from placement.support.checks import FloatArray, IntArray
 
@@ -203,15 +203,17 @@ class CpSatCovering:
                 met.only_enforce_if(x[demand.lost])
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
+        solver.parameters.catch_sigint_signal = False  # Ctrl-C belongs to the caller's thread
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = max(0.0, seconds)
-        status = solve_in_place(solver, cp)
-        verdict = cpsat_verdict(solver, status)
-        if verdict is Verdict.INFEASIBLE:
+        answer = run_solver(solver, cp, seconds=seconds if math.isfinite(seconds) else None)
+        if answer.interrupted:
+            raise KeyboardInterrupt
+        if answer.verdict is Verdict.INFEASIBLE:
             return None
-        if verdict is Verdict.STOPPED and status != cp_model.FEASIBLE:
+        if answer.values is None:
             raise TimeoutError("CP-SAT ran out of time")
-        return tuple(site for site in range(len(x)) if solver.boolean_value(x[site]))
+        return tuple(site for site in range(len(x)) if answer.values[site])
 
 
 def build(model: CoveringModel) -> LinearProgram:

@@ -500,15 +500,7 @@ class _FirstOfTies:
 
 
 def solve(problem: QuorumProblem) -> QuorumPlan:
-    """Return the proven optimum of one key; see :class:`Enumeration`.
-
-    Examples
-    --------
-    >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
-    >>> plan = solve(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
-    >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
-    (('a', 'b', 'c'), 2, 2, 50.0)
-    """
+    """Return the proven optimum of one key; see :class:`Enumeration`."""
     return Enumeration().solve(problem)
 
 

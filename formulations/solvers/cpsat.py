@@ -7,7 +7,6 @@ says so, whether or not it keeps its own time limit.
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -130,21 +129,6 @@ def run_solver(
     answer.interrupted = stop is StopReason.INTERRUPTED
     with lock:  # a solver that was left alone must not change what is handed out
         return CpSatResult(**vars(answer))
-
-
-def solve_in_place(solver: cp_model.CpSolver, model: cp_model.CpModel) -> cp_model.CpSolverStatus:
-    """Solve in the caller's thread, and return the status: for programs of milliseconds.
-
-    Ctrl-C stops the solver. CP-SAT catches the signal itself, and leaves the default of the
-    operating system behind, with which the next Ctrl-C would kill the process. Python gets its
-    handler back.
-    """
-    try:
-        return solver.solve(model)
-    finally:
-        handler = signal.getsignal(signal.SIGINT)
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
 
 
 def _conclude(answer: CpSatResult, solver: cp_model.CpSolver, status: object) -> None:

@@ -316,12 +316,8 @@ def _numbers(
 def prove_bound(problem: QuorumProblem, bound: float, *, work: int = WORK) -> SetAccount:
     """Prove that no configuration has a value below `bound`, without a certificate.
 
-    The reasons are looked for, and then checked as :func:`replay` checks those of a file.
-
-    Raises
-    ------
-    LimitError
-        When more than `work` prefixes would be needed, or the evaluations take more steps.
+    The reasons are looked for, and then checked as :func:`replay` checks those of a file, in at
+    most `work` prefixes and as many steps of evaluations; LimitError beyond.
     """
     tree = refutation_tree(problem, bound, most=work)
     if tree is None:

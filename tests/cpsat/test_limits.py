@@ -38,7 +38,6 @@ from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.agreement import like_enumeration
-from tests.cli.command import output_of
 from tests.effort import examples
 from tests.strategies import problems
 
@@ -131,25 +130,6 @@ def test_a_solver_that_keeps_no_limit_is_left_alone(monkeypatch):
     release.set()
     time.sleep(0.1)
     assert vars(answer) == before  # what the late solver says changes nothing any more
-
-
-AFTER_A_SOLVE = """
-import signal
-from ortools.sat.python import cp_model
-from formulations.solvers.cpsat import solve_in_place
-signal.signal(signal.SIGINT, signal.default_int_handler)
-model = cp_model.CpModel()
-model.maximize(model.new_bool_var("x"))
-solve_in_place(cp_model.CpSolver(), model)
-try:
-    signal.raise_signal(signal.SIGINT)
-except KeyboardInterrupt:
-    print("handled")
-"""
-
-
-def test_ctrl_c_after_a_solve_in_place_is_still_that_of_python():
-    assert output_of(AFTER_A_SOLVE) == "handled\n"
 
 
 def test_a_failing_solver_is_a_solver_error():

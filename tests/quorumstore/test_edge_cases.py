@@ -25,6 +25,7 @@ from formulations.quorumstore.keys import solve_batch
 from formulations.quorumstore.one_key import place
 from formulations.quorumstore.threshold_bisection import Bisection
 from formulations.quorumstore.threshold_bisection import solve as bisect
+from formulations.solvers.cpsat import CpSatResult
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
@@ -362,6 +363,13 @@ def test_time_limit_of_zero():
     """Nothing found, nothing proven, nothing claimed."""
     plan = bisect(key(), CpSatCovering(), time_limit=0.0)
     assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
+
+
+def test_ctrl_c_while_cp_sat_runs(monkeypatch):
+    """The answer is "interrupted", not "out of time"."""
+    stopped = CpSatResult(interrupted=True)
+    monkeypatch.setattr(f"{CpSatCovering.__module__}.run_solver", lambda *args, **named: stopped)
+    assert bisect(key(), CpSatCovering()).termination is Termination.INTERRUPTED
 
 
 def test_false_infeasible_is_confirmed(monkeypatch):
