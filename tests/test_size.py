@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69266,
+    "placement": 69262,
     "formulations": 31869,
     "heuristics": 5473,
     "benchmarks": 11709,
-    "tests": 48930,
+    "tests": 48918,
 }
 
 ROOMS = {
@@ -40,8 +40,8 @@ ROOMS = {
     "formulations/milp": 1703,
     "formulations/online": 1564,
     "formulations/overtime": 227,
-    "formulations/quorumstore": 3325,
-    "formulations/solvers": 1071,
+    "formulations/quorumstore": 3319,
+    "formulations/solvers": 1055,
     "formulations/waits": 1139,
     "heuristics/local_search": 1083,
     "heuristics/online": 2220,
@@ -62,7 +62,7 @@ ROOMS = {
     "placement/online": 6044,
     "placement/overtime": 5614,
     "placement/proof": 5636,
-    "placement/quorumstore": 2060,
+    "placement/quorumstore": 2056,
     "placement/report": 2875,
     "placement/support": 804,
     "placement/tail": 1726,
