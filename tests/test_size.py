@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69262,
-    "formulations": 31869,
+    "formulations": 31847,
     "heuristics": 5473,
     "benchmarks": 11709,
     "tests": 48918,
