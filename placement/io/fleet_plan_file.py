@@ -266,8 +266,7 @@ class FleetFile:
 
     def _configuration(self, row: Document, which: str) -> Configuration:
         def number(name: str, key: str) -> int:
-            if name not in self._site:
-                raise row.refuse(key, "unknown site", "a site of the instance")
+            row.need(name in self._site, key, "unknown site", "a site of the instance")
             return self._site[name]
 
         key = f"{which}leader"

@@ -258,8 +258,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
         return read_table(manifest.parent / files.text(name))
 
     def matrix(name: str, word: str, quantity: str) -> Labelled:
-        if not files.has(name):
-            raise files.refuse(name, "missing table", "the name of a file")
+        files.need(files.has(name), name, "missing table", "the name of a file")
         return read_matrix(manifest.parent / files.text(name), word, quantity)
 
     wanted = (("counts", "client", _COUNT), ("site_rtt", "site", _RTT))

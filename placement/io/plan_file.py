@@ -410,17 +410,15 @@ def _find_instance(document: Document, path: Path) -> Instance:
     about = document.table("instance")
     if about.has("content"):
         return instance_from_document(about.table("content"))
-    if not about.has("source"):
-        words = "the plan does not say where its instance is"
-        raise about.refuse("source", words, "the instance, given beside it")
+    words = "the plan does not say where its instance is"
+    about.need(about.has("source"), "source", words, "the instance, given beside it")
     from placement import datasets
 
     source = about.text("source")
     if source in datasets.names():
         mix = about.text("mix") if about.has("mix") else None
         seed = about.whole("seed") if about.has("seed") else 0
-        if seed < 0:
-            raise about.refuse("seed", "out of range", "a whole number >= 0")
+        about.need(seed >= 0, "seed", "out of range", "a whole number >= 0")
         return datasets.load(source, mix=mix, seed=seed)
     return load_instance(path.resolve().parent / source)
 
@@ -429,8 +427,7 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
     if not document.has("leader") and not document.has("voters_as_found"):
         return None
     for key in ("voters_as_found", "replicas"):
-        if not document.names(key):
-            raise document.refuse(key, "nothing in it", "names of sites")
+        document.need(document.names(key), key, "nothing in it", "names of sites")
     voters = instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist()
     leader = min(voters)  # stands for the leader where there is none, which has no part then
     if document.has("leader"):
@@ -570,9 +567,8 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
     if configuration is not None:
         names = [problem.sites[site] for site in configuration.replicas]
         broken = evaluate(problem, names, configuration.read, configuration.write).reasons
-        if broken:
-            words = "the configuration breaks: " + "; ".join(broken)
-            raise document.refuse("replicas", words, "one that obeys")
+        words = "the configuration breaks: " + "; ".join(broken)
+        document.need(not broken, "replicas", words, "one that obeys")
     none = status is Status.INFEASIBLE
     bound = math.inf if none else document.number("bound", -math.inf)
     try:
@@ -599,8 +595,7 @@ def _quorum_configuration(document: Document, problem: QuorumProblem) -> QuorumC
     sites = tuple(sorted(place[name] for name in names))
     read, write = document.whole("read_quorum"), document.whole("write_quorum")
     for key, quorum in (("read_quorum", read), ("write_quorum", write)):
-        if not 1 <= quorum <= len(sites):
-            raise document.refuse(key, "out of range", f"1 to {len(sites)}")
+        document.need(1 <= quorum <= len(sites), key, "out of range", f"1 to {len(sites)}")
     return QuorumConfiguration(sites, read, write)
 
 
@@ -613,12 +608,10 @@ def _tree(document: Document, problem: QuorumProblem) -> RefutationTree | None:
     place = {name: index for index, name in enumerate(problem.sites)}
     order = table.names("order")
     for name in order:
-        if name not in place:
-            raise table.refuse("order", f"no site {name!r}", "sites of the problem")
+        table.need(name in place, "order", f"no site {name!r}", "sites of the problem")
     rows, found = table.tables("prefixes"), []
-    if len(rows) != len(problem.pairs):
-        expected = f"one for each of {len(problem.pairs)} N, R, W"
-        raise table.refuse("prefixes", f"{len(rows)} entries", expected)
+    expected = f"one for each of {len(problem.pairs)} N, R, W"
+    table.need(len(rows) == len(problem.pairs), "prefixes", f"{len(rows)} entries", expected)
     for row, pair in zip(rows, problem.pairs, strict=True):
         row.only(("n", "r", "w", "reasons"))
         if (row.whole("n"), row.whole("r"), row.whole("w")) != pair:

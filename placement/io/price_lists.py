@@ -577,14 +577,8 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
         fields = {one.name: getattr(before, one.name) for one in dataclasses.fields(before)}
         if given.sites is None or given.transfer is None:
             lists.append(_PriceList(f"the instance {instance.name!r}", before.currency))
-    for name in (
-        "written_gb",
-        "interval_hours",
-        "replication",
-        "stored_gb",
-        "gb_per_op",
-        "present",
-    ):
+    plain = ("written_gb", "interval_hours", "replication", "stored_gb", "gb_per_op", "present")
+    for name in plain:
         if getattr(given, name) not in (None, {}, (), []):
             fields[name] = getattr(given, name)
     if isinstance(given.sites, SitePrices):

@@ -165,8 +165,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
 
 def _rule_from(document: Document) -> SiteRule:
     kind = document.text("rule", "diversity")
-    if kind not in RULES:
-        raise document.refuse("rule", "unknown rule", f"one of {', '.join(RULES)}")
+    document.need(kind in RULES, "rule", "unknown rule", f"one of {', '.join(RULES)}")
     return RULES[kind].from_document(document)
 
 

@@ -39,8 +39,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             leader = _leader_of_status(source, value) or leader
             continue
         document = one_document(source, value, _INPUT)
-        if "members" not in document.values:
-            raise document.refuse("members", "no members", _INPUT)
+        document.need("members" in document.values, "members", "no members", _INPUT)
         lists += 1
         check_keys(document, ("members", "leader"), ("header", "system", "notes", "steps"))
         for table in document.tables("members"):
@@ -57,8 +56,7 @@ def _read(texts: Texts, request: Request) -> Reading:
         if document.has("leader"):  # of a runbook
             name = document.text("leader")
             leader = next((m.identity or m.name for m in members if m.name == name), "")
-            if not leader:
-                raise document.refuse("leader", "no such member", "the name of a member")
+            document.need(leader, "leader", "no such member", "the name of a member")
     require(lists == 1, "members", "member lists given", lists, "one", source=source)
     at = {member.identity or member.name: member.site for member in members}
     if leader not in at:

@@ -56,8 +56,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     document = one_document(source, _plain(value), _INPUT)
     if document.has("config"):  # written by export, or the answer of replSetGetConfig
         document = document.table("config")
-    if not document.tables("members"):
-        raise document.refuse("members", "no members", _INPUT)
+    document.need(document.tables("members"), "members", "no members", _INPUT)
     check_keys(document, ("_id", "members"), _SETTINGS)
     findings, members = Findings("mongodb"), list[Member]()
     for table in document.tables("members"):
@@ -70,8 +69,7 @@ def _read(texts: Texts, request: Request) -> Reading:
         name = host if host in names or ":" not in host else host.rpartition(":")[0]
         site = request.localities.site_of(name, table.source, table.key("host"))
         votes = table.number("votes", 1)
-        if votes not in (0, 1):
-            raise table.refuse("votes", "out of range", "0 or 1")
+        table.need(votes in (0, 1), "votes", "out of range", "0 or 1")
         arbiter, hidden = table.truth("arbiterOnly", False), table.truth("hidden", False)
         if not votes:
             role = "unread" if arbiter or hidden or _delay(table) else ""
@@ -113,8 +111,7 @@ def _read(texts: Texts, request: Request) -> Reading:
 
 def _priority(table: Document) -> float:
     value = table.number("priority", 1)
-    if not 0 <= value <= _MOST_PRIORITY:
-        raise table.refuse("priority", "out of range", f"0 to {_MOST_PRIORITY}")
+    table.need(0 <= value <= _MOST_PRIORITY, "priority", "out of range", f"0 to {_MOST_PRIORITY}")
     return value
 
 

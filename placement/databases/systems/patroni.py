@@ -141,8 +141,7 @@ def _take_list(cluster: _Cluster, value: object, source: str) -> None:
         if role in ("leader", "master", "primary"):
             cluster.leader = name
         known = cluster.servers.get(name, _Listed({}))
-        if known.role:
-            raise document.refuse("Member", "a server twice", "one row for each server")
+        document.need(not known.role, "Member", "a server twice", "one row for each server")
         state = document.text("State", "running")
         cluster.servers[name] = _Listed(tags or dict(known.tags), role or "?", state)
 

@@ -191,15 +191,13 @@ def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findin
             rule.whole("count"),
             rule.truth("is_witness", False),
         )
-        if role not in _ROLES:
-            raise rule.refuse("role", "unknown role", "one of " + ", ".join(_ROLES))
+        rule.need(role in _ROLES, "role", "unknown role", "one of " + ", ".join(_ROLES))
         counts[role] += 1
         if count < 1 or (role == "leader" and count > 1):
             findings.add("count", rule=name, role=role, count=count)
         if count < 1:
             continue
-        if count > 10_000:
-            raise rule.refuse("count", "out of range", "a number of replicas")
+        rule.need(count <= 10_000, "count", "out of range", "a number of replicas")
         tests, field = _labels(rule, labels), rule.key("label_constraints")
         special = role if role == "follower" else ""
         if witness:

@@ -75,16 +75,14 @@ def _replicas(document: Document, request: Request) -> tuple[dict[str, Counter[s
     leader = ""
     for table in document.tables("replicas"):
         location, kind = table.text("location"), table.text("type")
-        if kind not in _TYPES:
-            raise table.refuse("type", "unknown type of replica", "one of " + ", ".join(_TYPES))
+        table.need(kind in _TYPES, "type", "unknown type of replica", "one of " + ", ".join(_TYPES))
         site = request.localities.site_of(location, table.source, table.key("location"))
         held[kind][site] += 1
         if table.values.get("defaultLeaderLocation") is True:
             if kind != "READ_WRITE":
                 raise table.refuse("defaultLeaderLocation", "cannot lead", "a READ_WRITE replica")
             leader = site
-    if not held["READ_WRITE"]:
-        raise document.refuse("replicas", "no read-write replica", _INPUT)
+    document.need(held["READ_WRITE"], "replicas", "no read-write replica", _INPUT)
     if not leader and len(held["READ_WRITE"]) > 1:
         message = "no replica has defaultLeaderLocation"
         raise document.refuse("replicas", message, "one that is true")

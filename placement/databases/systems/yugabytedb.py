@@ -187,8 +187,7 @@ def _placement(
     for block in document.tables("placement_blocks"):
         block.only((*_PLACE, "min_num_replicas", "leader_preference"))
         count, place = block.whole("min_num_replicas"), _place_of(block)
-        if not 1 <= count <= 1000:
-            raise block.refuse("min_num_replicas", "out of range", "1 or more")
+        block.need(1 <= count <= 1000, "min_num_replicas", "out of range", "1 or more")
         asked += count
         if place[1] == "*":
             found.anywhere += count
@@ -198,16 +197,14 @@ def _placement(
         zones[label] = zones.get(label, 0) + count
         if block.has("leader_preference"):
             rank = block.whole("leader_preference")
-            if not 1 <= rank <= 1000:
-                raise block.refuse("leader_preference", "out of range", "1, 2, 3, …")
+            block.need(1 <= rank <= 1000, "leader_preference", "out of range", "1, 2, 3, …")
             found.every_rank.append(rank)
             found.ranks[site] = min(rank, found.ranks.get(site, rank))
     for wrong, words in strange.items():
         if words:
             how, places = "" if wrong else "warning", "; ".join(words)
             findings.add("zone-not-in-table", how, option=option, places=places)
-    if not 1 <= found.total <= 1000:
-        raise document.refuse("num_replicas", "out of range", "1 or more")
+    document.need(1 <= found.total <= 1000, "num_replicas", "out of range", "1 or more")
     if asked > found.total:
         findings.add("too-many-blocks", option=option, asked=asked, total=found.total)
     return found

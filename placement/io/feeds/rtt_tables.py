@@ -489,13 +489,10 @@ def _percentiles(table: Table, roles: _Roles, request: FeedRequest) -> RttReadin
         notes.extend(said)
     found = _measured(table, roles, columns, rising=True)
     percents, curves = tuple(roles.percents), found.numbers.tolist()
-    pairs = {
-        pair: (tuple(curve), percents) for pair, curve in zip(found.pairs(), curves, strict=True)
-    }
-    values = means_of_percentiles(percents, curves)
-    words = f"column {mean[0]!r}" if mean else "means of the percentiles"
+    pairs = {pair: (tuple(c), percents) for pair, c in zip(found.pairs(), curves, strict=True)}
+    values, words = means_of_percentiles(percents, curves), "means of the percentiles"
     if mean:
-        values = _measured(table, roles, mean).numbers[:, 0]
+        values, words = _measured(table, roles, mean).numbers[:, 0], f"column {mean[0]!r}"
     rtts = found.table(table.source, values, words)
     return RttReading(rtts, PairTable(table.source, percents, pairs), known, tuple(notes))
 
@@ -511,10 +508,10 @@ def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = Fa
     names = [rtt, roles.weight] if roles.weight else [rtt]
     found = _measured(table, roles, names, once=False)
     bars: dict[Pair, tuple[list[float], list[float]]] = {}
-    for pair, row in zip(found.pairs(), found.numbers.tolist(), strict=True):
+    for pair, (value, *weight) in zip(found.pairs(), found.numbers.tolist(), strict=True):
         values, weights = bars.setdefault(pair, ([], []))
-        values.append(row[0])
-        weights.append(row[1] if roles.weight else 1.0)
+        values.append(value)
+        weights += weight or [1.0]
     means = {}
     for pair, curve in bars.items():
         total = math.fsum(curve[1])

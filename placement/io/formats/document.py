@@ -289,6 +289,11 @@ class Document:
         field = self.key(key)
         return InputError(message, source=self.source, field=field, expected=expected, **given)
 
+    def need(self, holds: object, key: str, message: str, expected: str = "") -> None:
+        """Refuse the value of a key unless the condition holds."""
+        if not holds:
+            raise self.refuse(key, message, expected)
+
     def only(
         self, known: Iterable[str], gone: Mapping[str, tuple[str, str]] = MappingProxyType({})
     ) -> None:
