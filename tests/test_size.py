@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69262,
+    "placement": 69235,
     "formulations": 31847,
     "heuristics": 5473,
     "benchmarks": 11709,
@@ -49,13 +49,13 @@ ROOMS = {
     "placement/analysis": 1899,
     "placement/cli": 5010,
     "placement/contingency": 238,
-    "placement/databases": 6708,
+    "placement/databases": 6695,
     "placement/datasets": 840,
     "placement/evaluation": 3823,
     "placement/explore": 2519,
     "placement/feasibility": 568,
     "placement/fleet": 1160,
-    "placement/io": 8657,
+    "placement/io": 8643,
     "placement/measures": 2401,
     "placement/methods": 627,
     "placement/model": 4078,
