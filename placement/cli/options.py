@@ -240,12 +240,9 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - a
 """Type of the object that ``add_subparsers()`` returns."""
 
 
-def add_verb(
-    verbs: Subparsers, name: str, run: Callable[[argparse.Namespace], int],
-    told: Callable[..., object] | None = None,
-) -> Parser:  # fmt: skip
-    """Add a verb that `run` runs, described by the docstring of `told` (None: of `run`)."""
-    line, _, rest = (inspect.getdoc(told or run) or name).partition("\n")
+def add_verb(verbs: Subparsers, name: str, run: Callable[[argparse.Namespace], int]) -> Parser:
+    """Add a verb that `run` runs, described by its docstring."""
+    line, _, rest = (inspect.getdoc(run) or name).partition("\n")
     words = " ".join([line, *rest.split()])
     line = line[:1].lower() + line[1:].rstrip(".")
     parser = verbs.add_parser(name, help=line, description=words)

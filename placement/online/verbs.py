@@ -50,13 +50,6 @@ def add_parser(verbs: Subparsers) -> None:
     _add_selection(parts)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the part that was named."""
-    check_table_targets(args)
-    part: Callable[[argparse.Namespace, ReplicaSites], int] = args.compare
-    return part(args, replicas_of(args))
-
-
 def _installed(name: str) -> Any:
     """Return the object of an entry point of :data:`GROUP`."""
     entry = entry_points(GROUP).get(name)
@@ -99,11 +92,12 @@ class ReplicaSites:
 
 
 def replicas_of(args: argparse.Namespace) -> ReplicaSites:
-    """Load the instance, and the replicas from the plan or by name.
+    """Load the instance, and the replicas from the plan or by name, once tables can be written.
 
     InputError for a plan of another instance, a plan without a configuration, both or neither of
     ``--plan`` and ``--replicas``, an unknown site, or a leader that holds no replica.
     """
+    check_table_targets(args)
     instance = instance_from(args)
     chosen: tuple[str, ...] = ()
     leader: str | None = args.leader if args.part == "reads" else None
@@ -153,7 +147,7 @@ def _add_gaps(rows: Rows, bound: float) -> None:
 
 
 def _add_selection(parts: Subparsers) -> None:
-    parser = add_verb(parts, "selection", run, _compare_selection)
+    parser = add_verb(parts, "selection", _compare_selection)
     _add_question(parser)
     above = types.number(above=True)
     parser.add("servers",
@@ -181,15 +175,15 @@ def _add_selection(parts: Subparsers) -> None:
         Switch("--updates", "F", "part of the requests that update all replicas (default 0)",
             types.fraction, 0.0),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_selection)
 
 
-def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+def _compare_selection(args: argparse.Namespace) -> int:
     """Compare rules that choose the replica of each read: C3, nearest, duplicates and others.
 
     They are simulated at the replicas of a plan, on the same random requests and server speeds,
     beside a proven lower bound on the mean latency of every rule.
     """
+    replicas = replicas_of(args)
     path = _requests(args, replicas)
     simulate = _installed("selection.run")
     bound = math.nan
@@ -281,7 +275,7 @@ def _requests(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSampleP
 
 
 def _add_reads(parts: Subparsers) -> None:
-    parser = add_verb(parts, "reads", run, _compare_reads)
+    parser = add_verb(parts, "reads", _compare_reads)
     _add_question(parser, reads=True)
     parser.add("goal",
         Switch("--latency-budget", "MS", "mean latency from the gateway that least load may cost",
@@ -297,10 +291,9 @@ def _add_reads(parts: Subparsers) -> None:
         Switch("--capacity", "SITE=X", "speed of the machine of a replica, relative to the "
             "other machines (repeatable)", several=True, default=()),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_reads)
 
 
-def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+def _compare_reads(args: argparse.Namespace) -> int:
     """Compare strong reads from the leaseholder and from a majority without it.
 
     Beside them stand the coin of the HotCloud 2017 paper, and the proven optima for the load of the
@@ -311,6 +304,7 @@ def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     from placement.model.demand import reads_and_writes
     from placement.online.reads import ReadGoal, ReadProblem
 
+    replicas = replicas_of(args)
     count, held = len(replicas.sites), replicas.names
     expected = "at least 3 replicas"
     require(count >= 3, "--replicas", "no majority without the leaseholder", count, expected)
@@ -411,7 +405,7 @@ _MOST_SITES = 12
 
 
 def _add_dynamic(parts: Subparsers) -> None:
-    parser = add_verb(parts, "dynamic", run, _compare_dynamic)
+    parser = add_verb(parts, "dynamic", _compare_dynamic)
     _add_question(parser)
     parser.add("objects and copies",
         Switch("--objects", "N", "objects (default 2000)", types.whole(1, 1_000_000), 2000),
@@ -428,10 +422,9 @@ def _add_dynamic(parts: Subparsers) -> None:
         Switch("--sites", "SITES", "sites that may hold dynamic copies (default: the sites with "
             f"the most reads; with the replicas at most {_MOST_SITES})", types.names, several=True),
     )  # fmt: skip
-    parser.set_defaults(compare=_compare_dynamic)
 
 
-def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+def _compare_dynamic(args: argparse.Namespace) -> int:
     """Place extra copies of hot objects by votes of the reads.
 
     They stand beside the static copies at the replicas. Compared are votes of the reads (Matri et
@@ -439,6 +432,7 @@ def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
     """
     from placement.online.dynamic.replication_problem import base_cost
 
+    replicas = replicas_of(args)
     problem = _copy_problem(args, replicas)
     optimum = _installed("dynamic.optimum")
     best = math.nan
