@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69235,
+    "placement": 69226,
     "formulations": 31847,
     "heuristics": 5473,
     "benchmarks": 11709,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2220,
     "heuristics/quorumstore": 328,
     "placement/analysis": 1899,
-    "placement/cli": 5010,
+    "placement/cli": 5007,
     "placement/contingency": 238,
     "placement/databases": 6695,
     "placement/datasets": 840,
@@ -59,7 +59,7 @@ ROOMS = {
     "placement/measures": 2401,
     "placement/methods": 627,
     "placement/model": 4078,
-    "placement/online": 6044,
+    "placement/online": 6038,
     "placement/overtime": 5614,
     "placement/proof": 5636,
     "placement/quorumstore": 2056,
