@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from placement.analysis.pareto_frontier import NamedRoles, changes_in_words, pareto
 from placement.analysis.sensitivity import next_best_plans
@@ -306,17 +307,23 @@ def curve(problem: Problem) -> dict[str, object]:
     rows = sweep(problem, replicas=sizes).to_dict("records")
     found = [row for row in rows if math.isfinite(row["value"])]
     aim = problem.objective.headline(problem) or "mean latency"
-    chart = lines(
-        [Series(aim, tuple((float(row["replicas"]), float(row["value"])) for row in found))],
-        caption=f"The {aim} over the number of replicas",
-        x_label="replicas",
-        y_label=problem.objective.unit(problem),
-    )
-    points = [
-        {"question": {"replicas": int(row["replicas"])}, "words": f"{row['replicas']} replicas"}
-        for row in found
-    ]
+    caption, unit = f"The {aim} over the number of replicas", problem.objective.unit(problem)
+    chart = _values(found, "replicas", aim, caption, "replicas", unit)
+    points = [_point(row, words=f"{row['replicas']} replicas") for row in found]
     return {"html": chart, "points": points}
+
+
+def _values(
+    rows: Sequence[Mapping[Any, Any]], key: str, name: str, caption: str, x_label: str, y_label: str
+) -> Markup:
+    """Return the line of the values of plans over one of their columns."""
+    line = Series(name, tuple((float(row[key]), float(row["value"])) for row in rows))
+    return lines([line], caption=caption, x_label=x_label, y_label=y_label)
+
+
+def _point(row: Mapping[Any, Any], **more: str) -> dict[str, object]:
+    """Return what a click on the plan of a row asks."""
+    return {"question": {"replicas": int(row["replicas"])}, **more}
 
 
 def front(problem: Problem) -> dict[str, object]:
@@ -325,20 +332,11 @@ def front(problem: Problem) -> dict[str, object]:
     rows = table.to_dict("records")
     currency = table.attrs["currency"]
     name = f"{len(rows)} plans that no other plan beats in both"
-    chart = lines(
-        [Series(name, tuple((float(row["cost"]), float(row["value"])) for row in rows))],
-        caption="Cost against latency",
-        x_label=f"{currency} per month",
-        y_label="ms",
-    )
-    points = [
-        {
-            "question": {"replicas": int(row["replicas"])},
-            "limit": f"cost <= {float(row['cost'])!r}",
-            "words": f"{row['value']:.1f} ms for {row['cost']:,.2f} {currency}",
-        }
-        for row in rows
-    ]
+    chart = _values(rows, "cost", name, "Cost against latency", f"{currency} per month", "ms")
+    points = []
+    for row in rows:
+        words = f"{row['value']:.1f} ms for {row['cost']:,.2f} {currency}"
+        points.append(_point(row, limit=f"cost <= {float(row['cost'])!r}", words=words))
     sentences = None if table.attrs["complete"] else tag("p", None, "Some points are not proven.")
     return {"html": join([chart, sentences]), "points": points}
 

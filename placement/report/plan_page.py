@@ -154,23 +154,14 @@ def _summary(plan: Plan) -> Markup:
     worst = plan.failures.worst if plan.tells_losses else None
     pairs = plan_figures(plan)
     if worst is not None:
-        pairs.append(
-            (
-                f"Worst loss of {plan.failures.what}",
-                milliseconds(worst.mean_latency) if worst.survives else "service stops",
-                f"when {worst.lost} is lost",
-            )
-        )
+        left = milliseconds(worst.mean_latency) if worst.survives else "service stops"
+        pairs.append((f"Worst loss of {plan.failures.what}", left, f"when {worst.lost} is lost"))
     by_rule = [b.choice for b in baselines(plan) if b.choice.overhead > 0.05]
     if by_rule:
         most = max(by_rule, key=lambda choice: choice.overhead)
-        pairs.append(
-            (
-                "Compared with a baseline rule",
-                f"{100 * (1 - plan.mean_latency / most.mean_latency):.1f} % lower",
-                f"mean latency than with {most.leader} ({most.strategy})",
-            )
-        )
+        saved = f"{100 * (1 - plan.mean_latency / most.mean_latency):.1f} % lower"
+        than = f"mean latency than with {most.leader} ({most.strategy})"
+        pairs.append(("Compared with a baseline rule", saved, than))
     return section(
         "answer",
         "Answer",
@@ -248,26 +239,14 @@ def _clients(plan: Plan) -> Markup:
         name="latency",
         steps=True,
     )
-    dumbbell = dots(
-        [
-            Dots(
-                rows[c].client,
-                (
-                    *(
-                        (other.per_client[c], role, baseline_names(other))
-                        for role, other in zip(("naive", "average"), different, strict=False)
-                    ),
-                    (rows[c].latency, "plan", "this plan"),
-                ),
-            )
-            for c in heaviest
-        ],
-        caption=f"The {len(heaviest)} heaviest clients: leader of a baseline rule, and this plan"
-        if different
-        else f"The {len(heaviest)} heaviest clients",
-        unit="ms",
-        name="clients",
-    )
+    drawn = []
+    for c in heaviest:
+        others_of = zip(("naive", "average"), different, strict=False)
+        points = [(other.per_client[c], role, baseline_names(other)) for role, other in others_of]
+        drawn.append(Dots(rows[c].client, (*points, (rows[c].latency, "plan", "this plan"))))
+    caption = f"The {len(heaviest)} heaviest clients"
+    caption += ": leader of a baseline rule, and this plan" if different else ""
+    dumbbell = dots(drawn, caption=caption, unit="ms", name="clients")
     table = clients_table(plan, others)
     same = None
     if not different and plan.leader is not None:
@@ -278,20 +257,13 @@ def _clients(plan: Plan) -> Markup:
 
 def _leaders(plan: Plan) -> Markup:
     ranking = plan.leaders
-    picture = bars(
-        [
-            Bar(
-                row.leader,
-                row.mean_latency,
-                f"{row.mean_latency:.1f} ms"
-                + ("" if row.overhead < 0.05 else f" (+{row.overhead:.1f} %)"),
-                "leader" if row.leader == plan.leader else "voter",
-            )
-            for row in ranking
-        ],
-        caption="Mean latency with each voter as leader, replicas and voters unchanged",
-        name="leaders",
-    )
+    drawn = []
+    for row in ranking:
+        more = "" if row.overhead < 0.05 else f" (+{row.overhead:.1f} %)"
+        role = "leader" if row.leader == plan.leader else "voter"
+        drawn.append(Bar(row.leader, row.mean_latency, f"{row.mean_latency:.1f} ms{more}", role))
+    caption = "Mean latency with each voter as leader, replicas and voters unchanged"
+    picture = bars(drawn, caption=caption, name="leaders")
     rules = leader_tables(plan)[1:]
     return section("leaders", "Ranking of leaders", picture, *map(value_table, rules))
 
@@ -315,27 +287,14 @@ def _failures(plan: Plan, configuration: Configuration) -> Markup:
     for found in reports:
         single = found.level == "site" and found.together == 1
         if single:
-            parts.append(
-                bars(
-                    [
-                        Bar("nothing lost", found.normal, milliseconds(found.normal), "normal"),
-                        *(
-                            Bar(
-                                f"lost: {row.lost}",
-                                row.mean_latency,
-                                f"{row.mean_latency:.1f} ms (+{row.overhead:.1f} %)"
-                                if row.survives
-                                else "service stops",
-                                "lost",
-                            )
-                            for row in found.each
-                        ),
-                    ],
-                    caption="Mean latency after the loss of each single site that holds a replica"
-                    + (" or clients" if found.clients_move else ""),
-                    name="failures",
-                )
-            )
+            drawn = [Bar("nothing lost", found.normal, milliseconds(found.normal), "normal")]
+            for row in found.each:
+                said = f"{row.mean_latency:.1f} ms (+{row.overhead:.1f} %)"
+                said = said if row.survives else "service stops"
+                drawn.append(Bar(f"lost: {row.lost}", row.mean_latency, said, "lost"))
+            caption = "Mean latency after the loss of each single site that holds a replica"
+            caption += " or clients" if found.clients_move else ""
+            parts.append(bars(drawn, caption=caption, name="failures"))
         parts.append(value_table(failures_table(found, whole=True)))
         if single and found.failover:
             parts.append(tag("p", None, failover_sentence(found)))
