@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69226,
+    "placement": 69183,
     "formulations": 31847,
     "heuristics": 5473,
     "benchmarks": 11709,
@@ -52,7 +52,7 @@ ROOMS = {
     "placement/databases": 6695,
     "placement/datasets": 840,
     "placement/evaluation": 3823,
-    "placement/explore": 2519,
+    "placement/explore": 2517,
     "placement/feasibility": 568,
     "placement/fleet": 1160,
     "placement/io": 8643,
@@ -63,7 +63,7 @@ ROOMS = {
     "placement/overtime": 5614,
     "placement/proof": 5636,
     "placement/quorumstore": 2056,
-    "placement/report": 2875,
+    "placement/report": 2834,
     "placement/support": 804,
     "placement/tail": 1726,
     "placement/testing": 976,
