@@ -16,7 +16,6 @@ Writes benchmarks/results/quorumstore.json.
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.machine import cpu_seconds, most_memory
-from benchmarks.harness.results import Row, measured_file
+from benchmarks.harness.results import Row, measured_file, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import MATRICES, read_matrix
 from formulations.quorumstore import solve_keys
@@ -111,13 +110,13 @@ def _table(options: argparse.Namespace) -> Iterator[Row]:
     draws = list(KINDS.values())
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "keys.csv"), Path(folder, "configurations.csv")
-        with source.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            header = [f"{side}:{site}" for side in ("reads", "writes") for site in template.sites]
-            writer.writerow(["key", *header])
-            for number in range(10 * options.keys):
-                reads, writes = draws[number % len(draws)](rng, len(template.sites))
-                writer.writerow([f"key{number}", *reads.tolist(), *writes.tolist()])
+        heads = [f"{side}:{site}" for side in ("reads", "writes") for site in template.sites]
+        drawn = (
+            np.concatenate(draws[number % len(draws)](rng, len(template.sites)))
+            for number in range(10 * options.keys)
+        )
+        rows = ([f"key{number}", *counts.tolist()] for number, counts in enumerate(drawn))
+        save_csv(source, ["key", *heads], rows)
         began = cpu_seconds()
         summary = solve_keys(template, source, target, processes=2)
         spent = cpu_seconds() - began

@@ -40,28 +40,13 @@ _KM_PER_MS = 100.0
 class LibraryQuestion:
     """Seeds and settings of a question; its kind is the group in tables.
 
-    Attributes
-    ----------
-    sites, clients
-        Size of a generated instance; 0 for a data set.
-    demand
-        Operations per client of a generated instance: "lognormal" (sigma 1.2), "pareto" (exponent
-        1.2), "half" (one client issues half of all) or "unit" (all the same).
-    intervals
-        Number of RTT matrices of a generated instance; 1: RTTs do not vary.
-    rules
-        Diversity rules, as :meth:`placement.Diversity.document` writes them.
-    survive
-        Level whose loss must leave a quorum; empty: none.
-    budget
-        Largest sum of the prices 1 to 9 drawn for the sites; 0: none.
-    loss
-        Arguments of :class:`placement.contingency.loss_question.Contingency`; empty: no loss.
-    percentile
-        (p, spread of the log-normal RTTs); empty: the mean. With `loss`: the percentile after
-        every loss.
-    protocol
-        Commit protocol; empty: the operations of the instance as they are.
+    A generated instance has `sites`, `clients` and as many RTT matrices as `intervals`; its clients
+    have the demand "lognormal" (sigma 1.2), "pareto" (exponent 1.2), "half" (one client issues half
+    of all) or "unit" (all the same). The loss of a level, `survive`, must leave a quorum. `budget`
+    is the largest sum of prices from 1 to 9 that are drawn for the sites. `rules` are as
+    :meth:`placement.Diversity.document` writes them, `loss` has the arguments of
+    :class:`placement.contingency.loss_question.Contingency`. `percentile` is (p, spread of the
+    log-normal RTTs); with `loss` the percentile after every loss is minimised.
     """
 
     name: str
