@@ -203,13 +203,16 @@ def kept(problem: Problem) -> Problem:
     return problem.replace(diversity=[rule for rule in rules if rule.role == "voters"])
 
 
-def solved(problem: Problem, about: Row) -> Iterator[Row]:
+def solved(problem: Problem, world: tuple[str, str, int], x: float, sigma: float) -> Iterator[Row]:
     """Yield a row for each method on a problem without and with the diversity of today.
 
-    A row has what is known `about` the problem (network, workload, seed, |R|, |V|, sigma,
-    and `x`, the value on the axis of the figure), and ``optimum``, the reference of ``objective``:
-    of the problem, or for figure 11 that of 13 replicas.
+    `x` is the value on the axis of the figure. ``optimum`` is the reference of ``objective``: of
+    the problem, or for figure 11 that of 13 replicas.
     """
+    rules, (network, workload, seed) = problem.rules, world
+    about = {"network": network, "workload": workload, "seed": seed,
+             "replicas": rules.replicas_max, "voters": rules.voters, "x": x,
+             "sigma": sigma}  # fmt: skip
     asked = {"free": problem} | ({"kept": kept(problem)} if problem.instance.domains else {})
     for diversity, one in asked.items():
         best = run(load_method("exact"), one, Options(time_limit=120.0))
@@ -222,21 +225,13 @@ def solved(problem: Problem, about: Row) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _about(network: str, workload: str, seed: int, sizes: tuple[int, int],
-           x: float, sigma: float) -> Row:  # fmt: skip
-    return {"network": network, "workload": workload, "seed": seed,
-            "replicas": sizes[0], "voters": sizes[1], "x": x, "sigma": sigma}  # fmt: skip
-
-
 def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Row]:
     """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
-    for world in worlds(seeds, USED, sigma=sigma, latency=latency):
+    for world, instance in worlds(seeds, USED, sigma=sigma, latency=latency):
         for voters in (3, 5):
             for size in range(voters, voters + 5):
-                problem = Problem(world.instance, replicas=size, voters=voters)
-                sizes = size, voters
-                about = _about(world.network, world.mix, world.seed, sizes, size, sigma)
-                yield from solved(problem, about)
+                problem = Problem(instance, replicas=size, voters=voters)
+                yield from solved(problem, world, size, sigma)
 
 
 def _by_share(
@@ -265,18 +260,16 @@ def _by_share(
                     problem = Problem(instance, replicas=7, voters=5)
                     counts = instance.counts.sum(axis=(0, 1))  # some of them are raised
                     x = round(100 * float(counts[list(raised)].sum() / counts.sum()), 4)
-                    about = _about(network, base, seed, (7, 5), x, sigma)
-                    yield from solved(problem, about)
+                    yield from solved(problem, (network, base, seed), x, sigma)
 
 
 def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Row]:
     """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
-    for world in worlds(seeds, USED, READ_HEAVY, sigma, latency):
+    for world, instance in worlds(seeds, USED, READ_HEAVY, sigma, latency):
         rows: list[Row] = []
         for size in range(4, 14):
-            problem = Problem(world.instance, replicas=size, voters=3)
-            about = _about(world.network, world.mix, world.seed, (size, 3), size, sigma)
-            rows.extend(solved(problem, about))
+            problem = Problem(instance, replicas=size, voters=3)
+            rows.extend(solved(problem, world, size, sigma))
         last = {row["diversity"]: row for row in rows
                 if row["method"] == "exact" and row["replicas"] == 13}  # fmt: skip
         for row in rows:

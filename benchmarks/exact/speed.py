@@ -134,8 +134,8 @@ def _regional(sizes: Sequence[tuple[str, int]], latency: Path | None) -> Questio
                 print(f"{network}: no --latency DIR with its matrix, left out", file=sys.stderr)
                 break
             for replicas, voters in _SMALL:
-                name = f"{network} {len(made.instance.sites)} {mix} {replicas}/{voters}"
-                yield name, _placed(made.instance, replicas, voters)
+                name = f"{network} {len(made.sites)} {mix} {replicas}/{voters}"
+                yield name, _placed(made, replicas, voters)
 
 
 def _large(sites: int, clients: int, *counts: tuple[int, int], gap: float = 0.0) -> Questions:

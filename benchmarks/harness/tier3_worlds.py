@@ -13,7 +13,6 @@ without it the measured instances are left out and the benchmarks say so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -47,16 +46,6 @@ LEVELS = ("country", "continent")
 SITES = 27
 SIGMA = 1.2
 OPERATIONS = 1e6
-
-
-@dataclass(frozen=True)
-class Tier3Instance:
-    """An instance with its network, mix and seed."""
-
-    network: str
-    mix: str
-    seed: int
-    instance: Instance
 
 
 def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
@@ -211,13 +200,12 @@ def world(
     sites: int = SITES,
     sigma: float = SIGMA,
     latency: Path | None = None,
-) -> Tier3Instance | None:
+) -> Instance | None:
     """Build the instance of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
     numbers = [seed, sorted(MIXES).index(mix), number_of(network)]
     rng = np.random.default_rng(numbers)
     name = f"{network}, {mix}, seed {seed}"
-    instance = instance_on(network, mix_shares(mix), rng, name, sites, sigma, latency)
-    return None if instance is None else Tier3Instance(network, mix, seed, instance)
+    return instance_on(network, mix_shares(mix), rng, name, sites, sigma, latency)
 
 
 def worlds(
@@ -226,11 +214,11 @@ def worlds(
     mixes: Sequence[str] = tuple(MIXES),
     sigma: float = SIGMA,
     latency: Path | None = None,
-) -> Iterator[Tier3Instance]:
-    """Yield every combination of seed, network and mix whose matrix is there."""
+) -> Iterator[tuple[tuple[str, str, int], Instance]]:
+    """Yield (network, mix, seed) and instance of every combination whose matrix is there."""
     for seed in seeds:
         for network in networks:
             for mix in mixes:
                 found = world(network, mix, seed, sigma=sigma, latency=latency)
                 if found is not None:
-                    yield found
+                    yield (network, mix, seed), found

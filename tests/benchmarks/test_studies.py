@@ -262,7 +262,7 @@ def test_a_system_that_is_not_installed_names_its_package(name, monkeypatch, tmp
 
 @pytest.mark.parametrize(("network", "clients"), [("modelled", 27), ("world27", 60)])
 def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients):
-    spread, narrow = (world(network, "cache", 3, sigma=sigma).instance for sigma in (SIGMA, 3.0))
+    spread, narrow = (world(network, "cache", 3, sigma=sigma) for sigma in (SIGMA, 3.0))
     assert spread.clients == narrow.clients
     assert len(spread.clients) == clients
     assert len(spread.sites) == 27
@@ -270,7 +270,7 @@ def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients
     by_client = [np.sort(x.counts.sum(axis=(0, 2)))[::-1] for x in (spread, narrow)]
     top = [weights[:3].sum() / weights.sum() for weights in by_client]
     assert top[1] > top[0] + 0.2
-    default = world(network, "cache", 3).instance
+    default = world(network, "cache", 3)
     np.testing.assert_array_equal(default.counts, spread.counts)
 
 
@@ -316,7 +316,7 @@ def test_gains_follow_from_the_means(monkeypatch):
 @pytest.mark.parametrize("network", ["modelled", "world27"])
 @pytest.mark.parametrize("voters", [3, 5])
 def test_kept_diversity_is_that_of_a_spread_deployment(network, voters):
-    instance = world(network, "cache", 1).instance
+    instance = world(network, "cache", 1)
     assert set(instance.domains) == {"country", "continent"}
     problem = kept(Problem(instance, replicas=voters + 2, voters=voters))
     plan = run(load_method("exact"), problem, Options())

@@ -217,7 +217,7 @@ def test_optimal_on_nineteen_of_twenty_networks(mix: str) -> None:
     for seed in range(20):
         found = world("modelled", mix, seed)
         assert found is not None
-        problem = Problem(found.instance, replicas=5, voters=3)
+        problem = Problem(found, replicas=5, voters=3)
         plan = run(SEARCH, problem, Options())
         best = run(load_method("exhaustive"), problem, Options()).objective
         assert plan.objective <= best * 1.001
@@ -351,7 +351,7 @@ def test_honest_where_it_is_not_optimal() -> None:
     for mix, seed, sites, replicas, voters in MISSED:
         found = world("modelled", mix, seed, sites)
         assert found is not None
-        problem = Problem(found.instance, replicas=replicas, voters=voters)
+        problem = Problem(found, replicas=replicas, voters=voters)
         plan = run(SEARCH, problem, Options())
         best = run(load_method("exact"), problem, Options())
         assert best.status is Status.OPTIMAL
