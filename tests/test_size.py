@@ -20,7 +20,7 @@ PACKAGES = {
     "placement": 69183,
     "formulations": 31847,
     "heuristics": 5473,
-    "benchmarks": 11709,
+    "benchmarks": 11669,
     "tests": 48918,
 }
 
@@ -28,8 +28,8 @@ ROOMS = {
     "benchmarks/commit_paths": 995,
     "benchmarks/exact": 1621,
     "benchmarks/explore": 195,
-    "benchmarks/harness": 2479,
-    "benchmarks/instances": 524,
+    "benchmarks/harness": 2467,
+    "benchmarks/instances": 509,
     "benchmarks/live": 934,
     "benchmarks/online": 1742,
     "benchmarks/overtime": 1042,
