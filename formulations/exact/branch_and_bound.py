@@ -632,21 +632,6 @@ def search(
     return _result(state, work.none, termination)
 
 
-def _decode(
-    core: ReducedProblem,
-    configuration: Configuration,
-    bound: float,
-    recorded: Mapping[int, FloatArray],
-    multipliers: Multipliers,
-    log: FloatArray,
-) -> Certificate:
-    from formulations.exact.certificate_events import Certificate
-
-    score = core.score(configuration)
-    claim = (configuration, score, min(bound, score), core.granularity)
-    return Certificate.decode(*claim, core.active.tolist(), recorded, multipliers, log)
-
-
 def _result(state: SearchState, none: NoPlan | None, termination: Termination) -> Result:
     core, found = state.core, state.kernel.incumbent()
     configuration = None
@@ -665,10 +650,11 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
             bound = round_up(core, least_bound(*state.proven.values()))
         bound = min(bound, found.score)  # a tree does not bound the sets that it evaluated
         if finished and state.certify:
+            from formulations.exact.certificate_events import Certificate
+
             proofs = {one: state.proofs[one] for one in state.bounds}
-            certified = partial(
-                _decode, core, configuration, bound, proofs, state.multipliers, state.log
-            )
+            record = proofs, state.multipliers, state.log
+            certified = partial(Certificate.decode, core, configuration, bound, *record)
         if finished and status_of(True, found.score, bound) is Status.FEASIBLE:
             termination = Termination.GAP_LIMIT
     return Result(

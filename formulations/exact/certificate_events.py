@@ -199,6 +199,7 @@ from typing import Any
 import numpy as np
 
 from formulations.exact.kernel import Multipliers, ReferenceLeader
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 
@@ -303,11 +304,9 @@ class Certificate:
     @classmethod
     def decode(
         cls,
+        core: ReducedProblem,
         configuration: Configuration,
-        score: float,
         bound: float,
-        granularity: float,
-        clients: Sequence[int],
         recorded: Mapping[int, FloatArray],
         multipliers: Multipliers,
         log: FloatArray,
@@ -317,6 +316,7 @@ class Certificate:
         `recorded` has events by leader; of a leader without any the last multipliers close it, by a
         later incumbent perhaps. `log` has the trees; a leader's tree counts in place of its events.
         """
+        clients, score = core.active.tolist(), core.score(configuration)
         trees = decode_trees(log, recorded, len(clients))
         numbers: dict[ReferenceLeader, int] = {}
         leaders: dict[int, list[Event]] = {}
@@ -330,9 +330,8 @@ class Certificate:
             else:
                 events = events if len(events) else close_event(multipliers[leader])
                 leaders[leader] = list(decode_events(events, len(clients)))
-        return cls(
-            configuration, score, bound, granularity, tuple(clients), leaders, tuple(numbers)
-        )
+        claim = configuration, score, min(bound, score), core.granularity
+        return cls(*claim, tuple(clients), leaders, tuple(numbers))
 
     def to_json(self) -> Mapping[str, object]:
         """Return the certificate as JSON-like data; site and client numbers are indices."""

@@ -258,8 +258,6 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
     }
     if (improved && f->sparse) {
         sparse_set_beta(x, f, x->rows.start, x->rows.site, x->rows.best);
-        if (x->proof.on)
-            record_sparse_beta(x, f);
     } else if (improved) {
         size_t bytes = sites * padded * sizeof(double);
         if (!f->own_beta)
@@ -274,9 +272,9 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
             for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++)
                 f->own_beta[(size_t)x->rows.site[k] * padded + (size_t)c] = x->rows.best[k];
         node_rebuild_columns(x, f);
-        if (x->proof.on)
-            record_beta(x, f->own_beta);
     }
+    if (improved && x->proof.on)
+        record_beta(x, f);
     return best;
 }
 

@@ -199,39 +199,29 @@ void record_vector(context *x, const double *u)
         record_number(x, u[c]);
 }
 
-void record_beta(context *x, const double *beta)
+/* Record one multiplier beta, where it is not 0; how many were recorded. */
+static int record_entry(context *x, int site, int client, double value)
 {
-    size_t at = x->proof.length + 1;
-    double entries = 0.0;
-    record_event(x, BETA, 0.0);
-    for (int j = 0; j < x->p.sites; j++)
-        for (int c = 0; c < x->p.clients; c++) {
-            double value = beta[(size_t)j * (size_t)x->p.padded + (size_t)c];
-            if (value > 0.0) {
-                record_number(x, j);
-                record_number(x, c);
-                record_number(x, value);
-                entries++;
-            }
-        }
-    if (!x->proof.failed)
-        x->proof.data[at] = entries;
+    if (!(value > 0.0))
+        return 0;
+    record_number(x, site);
+    record_number(x, client);
+    record_number(x, value);
+    return 1;
 }
 
-/* The multipliers beta in force, in the form in which record_beta records a dense node. */
-void record_sparse_beta(context *x, const tree_node *f)
+/* Record the multipliers beta in force at a node. */
+void record_beta(context *x, const tree_node *f)
 {
-    size_t at = x->proof.length + 1;
+    size_t at = x->proof.length + 1, padded = (size_t)x->p.padded;
     double entries = 0.0;
     record_event(x, BETA, 0.0);
-    for (int c = 0; c < x->p.clients; c++)
+    for (int j = 0; j < x->p.sites && !f->sparse && f->beta; j++)
+        for (int c = 0; c < x->p.clients; c++)
+            entries += record_entry(x, j, c, f->beta[(size_t)j * padded + (size_t)c]);
+    for (int c = 0; c < x->p.clients && f->sparse; c++)
         for (size_t k = f->cells.start[c]; k < f->cells.start[c + 1]; k++)
-            if (f->cells.beta[k] > 0.0) {
-                record_number(x, f->cells.site[k]);
-                record_number(x, c);
-                record_number(x, f->cells.beta[k]);
-                entries++;
-            }
+            entries += record_entry(x, f->cells.site[k], c, f->cells.beta[k]);
     if (!x->proof.failed)
         x->proof.data[at] = entries;
 }

@@ -13,8 +13,7 @@ void context_free(context *x);
 int round_multipliers(double *u, int clients);
 void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);
-void record_beta(context *x, const double *beta);
-void record_sparse_beta(context *x, const tree_node *f);
+void record_beta(context *x, const tree_node *f);
 void record_transfers(context *x, const cost_transfers *t);
 void record_number(context *x, double value);
 

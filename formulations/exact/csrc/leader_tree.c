@@ -320,14 +320,8 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
     f->root = 0;
     f->bound = part->bound;
     f->tightened = x->tree.nodes;
-    if (part->own_beta && x->proof.on) {
-        if (f->sparse)
-            record_sparse_beta(x, f);
-        else if (f->beta)
-            record_beta(x, f->beta);
-        else
-            record_event(x, BETA, 0.0);
-    }
+    if (part->own_beta && x->proof.on)
+        record_beta(x, f);
 }
 
 /* Take a part from the list to the stack, which must be empty. */

@@ -78,11 +78,6 @@ static void serve_clients(const context *x, const int *set, int count, int *serv
     }
 }
 
-static double relay_to(const problem *p, int site, int leader)
-{
-    return site == leader ? 0.0 : p->site_rtt[(size_t)site * (size_t)p->sites + (size_t)leader];
-}
-
 /* Sort the clients by the site that serves them, one of `set`. */
 static void group_clients(const context *x, shared_work *w, const int *set, int count, const int *serving, const double *u,
                           int reference, const int *leader)
@@ -104,7 +99,7 @@ static void group_clients(const context *x, shared_work *w, const int *set, int 
         if (at == w->start[w->groups])
             continue;
         for (int k = 0; k < w->listed; k++)
-            moved[k] = relay_to(p, set[i], leader[k]) - relay_to(p, set[i], reference);
+            moved[k] = relay_rtt(p, 0, set[i], leader[k]) - relay_rtt(p, 0, set[i], reference);
         w->site[w->groups++] = set[i];
     }
     w->start[w->groups] = at;
@@ -287,7 +282,7 @@ int shared_bounds(context *x, int reference, double *u, const int *leader, int c
         double slack[ROWS] = {0};
         for (size_t r = 0; r < rows; r++) {
             for (int k = 0; k < count; k++)
-                w.to[k] = relay_to(p, (int)(first + r), leader[k]);
+                w.to[k] = relay_rtt(p, 0, (int)(first + r), leader[k]);
             for (int g = 0; g < w.groups && p->may_hold[first + r]; g++)
                 slack[r] += add_group(p, &w, g, (int)(first + r), w.rho + r * (size_t)count);
             for (int c = 0; c < p->clients; c++)

@@ -11,11 +11,6 @@
 
 enum { SLOTS = 4096 };
 
-const double *at_least(int needed, const double *const *answered, int count, int times, double *exactly);
-double inner_product(const double *a, const double *b, int n);
-void raise_to(double *high, const double *above, const double *row, int times);
-double late_of(late_voters *v, const double *const *answered, double *scratch, double cutoff);
-
 /* A cache with one place for each key: the present entry is overwritten. */
 struct late_memory {
     struct {
@@ -45,7 +40,7 @@ int open_late_voters(late_voters *v)
 }
 
 /* by_then[u] = P(at least `needed` of `count` have answered by u); `exactly` has needed + 1 rows. */
-VECTORISED const double *at_least(int needed, const double *const *answered, int count, int times, double *exactly)
+VECTORISED static const double *at_least(int needed, const double *const *answered, int count, int times, double *exactly)
 {
     double *last = exactly + (size_t)needed * (size_t)times;
     for (int u = 0; u < times; u++)
@@ -72,7 +67,7 @@ VECTORISED const double *at_least(int needed, const double *const *answered, int
     return last;
 }
 
-VECTORISED double inner_product(const double *a, const double *b, int n)
+VECTORISED static double inner_product(const double *a, const double *b, int n)
 {
     double sum[8] = {0};
     int i = 0;
@@ -85,7 +80,7 @@ VECTORISED double inner_product(const double *a, const double *b, int n)
 }
 
 /* high = the higher of two rows, at each time. */
-VECTORISED void raise_to(double *high, const double *above, const double *row, int times)
+VECTORISED static void raise_to(double *high, const double *above, const double *row, int times)
 {
     for (int u = 0; u < times; u++)
         high[u] = row[u] > above[u] ? row[u] : above[u];
@@ -93,7 +88,7 @@ VECTORISED void raise_to(double *high, const double *above, const double *row, i
 
 /* Share that is late when the others answer with these probabilities; where that is above the cutoff, a lower bound
    above it. */
-VECTORISED double late_of(late_voters *v, const double *const *answered, double *scratch, double cutoff)
+VECTORISED static double late_of(late_voters *v, const double *const *answered, double *scratch, double cutoff)
 {
     size_t times = (size_t)v->times;
     const double *once = at_least(v->needed, answered, v->members, v->times, scratch);
@@ -275,8 +270,10 @@ static int still_fit(const late_voters *v, int set, const unsigned char *state, 
     return fit;
 }
 
-voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
-                         const unsigned char *near, int far, long evaluations, int *voters)
+/* Are there voters out of those sites with at most `cutoff` late, of whom at most `far` are not `near` (bytes by
+   site; NULL: all are)? Their sites go to `voters`, shape (members). UNKNOWN after so many `evaluations`. */
+static voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
+                                const unsigned char *near, int far, long evaluations, int *voters)
 {
     int ordered = v->ordered;
     for (int k = 0; k < v->found_count; k++)

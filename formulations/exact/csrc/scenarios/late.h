@@ -49,11 +49,6 @@ typedef struct {
    BIG where there are fewer than `least`. */
 double least_late(late_voters *v, const unsigned char *state, int room);
 
-/* Are there voters out of those sites with at most `cutoff` late, of whom at most `far` are not `near` (bytes by
-   site; NULL: all are)? Their sites go to `voters`, shape (members). UNKNOWN after so many `evaluations`. */
-voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
-                         const unsigned char *near, int far, long evaluations, int *voters);
-
 /* 0 when memory ran out. */
 int open_late_voters(late_voters *v);
 

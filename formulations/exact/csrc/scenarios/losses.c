@@ -10,7 +10,8 @@ static void losses_thresholds(loss_problem *x);
 
 /* ---- Losses whose clients turn to another site: with separate costs and orders of preference. See losses.h. ---- */
 
-int moved_prepare(loss_problem *x)
+/* 0: no memory. */
+static int moved_prepare(loss_problem *x)
 {
     moved_clients *m = &x->moved;
     size_t S = (size_t)x->sites, P = (size_t)x->padded;

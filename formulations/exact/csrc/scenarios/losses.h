@@ -106,8 +106,6 @@ int losses_open(loss_problem *x, int leader, const unsigned char *successor, int
  * out. Multipliers go to `u`. */
 double losses_floor(loss_problem *x, int leader, int most, int steps, double *u, int *memory);
 
-int moved_prepare(loss_problem *x);                  /* 0: no memory */
-
 /* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the
  * value of the best of them that is below `limit`, else BIG. */
 double losses_evaluate(loss_problem *x, const int *replicas, int count, int leader, double limit);
