@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69183,
-    "formulations": 31847,
+    "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11669,
     "tests": 48918,
@@ -35,7 +35,7 @@ ROOMS = {
     "benchmarks/overtime": 1042,
     "formulations/cpsat": 0,
     "formulations/enumeration": 689,
-    "formulations/exact": 18468,
+    "formulations/exact": 18420,
     "formulations/fleet": 1657,
     "formulations/milp": 1703,
     "formulations/online": 1564,
