@@ -102,11 +102,7 @@ def regions(provider: str) -> tuple[Region, ...]:
 
 @cache
 def programmatic_names() -> dict[str, str]:
-    """Return what programs call the regions whose printed names have blanks: all are of Azure.
-
-    Azure's name of a region is its display name in lower case without blanks (``az account
-    list-locations``).
-    """
+    """Return what programs call the regions of Azure (``az account list-locations``)."""
     return {one.id: one.id.replace(" ", "").lower() for one in regions("azure")}
 
 
@@ -122,13 +118,7 @@ def _regions(provider: str) -> tuple[Region, ...]:
 
 
 def bundled(name: str) -> bytes:
-    """Return the content of a file beside this module.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the installation has no such file.
-    """
+    """Return the content of a file beside this module."""
     data = pkgutil.get_data("placement.datasets", name)  # importlib.resources imports zipfile
     if data is None:
         raise FileNotFoundError(name)

@@ -130,10 +130,7 @@ def with_question(document: Mapping[str, object], fleet: FleetProblem) -> dict[s
 
 
 def wide_frame(frame: pd.DataFrame, document: Mapping[str, object]) -> pd.DataFrame:
-    """Return a table of plans with the cells of their questions, for a Parquet file.
-
-    `document` is that of :func:`with_question`; its rows are those of the table.
-    """
+    """Return a table of plans with the cells of :func:`with_question`, row by row, for Parquet."""
     plans = document["plans"]
     assert isinstance(plans, list)
     return frame.assign(**{key: [row[key] for row in plans] for key in _QUESTION})

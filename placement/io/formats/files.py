@@ -62,10 +62,7 @@ def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False) -> Path:
-    """Write one file whole or not at all, and return its path; a pipe is written through.
-
-    With `force` an existing regular file is replaced. Any other path that is in use is refused.
-    """
+    """Write one file whole or not at all, as :func:`writing` does, and return its path."""
     with writing(path, force=force) as sink:
         sink.write(data)
     return Path(path)
@@ -75,7 +72,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
 def writing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that is written piece by piece, and appears whole when the block ends.
 
-    When the block raises, nothing is written; else as :func:`write_file`.
+    When the block raises, nothing is written. A pipe is written through; with `force` an existing
+    regular file is replaced; any other path that is in use is refused.
     """
     target = check_file(path, force=force)
     if _is_stream(target):
