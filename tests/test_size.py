@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69183,
+    "placement": 69168,
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11669,
@@ -50,12 +50,12 @@ ROOMS = {
     "placement/cli": 5007,
     "placement/contingency": 238,
     "placement/databases": 6695,
-    "placement/datasets": 840,
+    "placement/datasets": 830,
     "placement/evaluation": 3823,
     "placement/explore": 2517,
     "placement/feasibility": 568,
     "placement/fleet": 1160,
-    "placement/io": 8643,
+    "placement/io": 8638,
     "placement/measures": 2401,
     "placement/methods": 627,
     "placement/model": 4078,
