@@ -94,7 +94,7 @@ class Row:
     #: sites as each client prefers them after the loss, shape (intervals · clients, sites); None:
     #: by the RTTs of the question
     orders: IntArray | None = None
-    #: rows of those who may lead after the loss; empty: the leader stays
+    #: those of the sites that may lead after the loss, none where the leader stays
     successors: tuple[Row, ...] = ()
 
     @property
