@@ -10,6 +10,7 @@ from typing import Any
 
 from placement.fleet.fleet_tables import limits_table, payers_table
 from placement.report.charts.html_tables import (
+    TableRow,
     data_table,
     facts,
     percent,
@@ -66,20 +67,13 @@ def _no_plan(content: Mapping[str, Any]) -> Markup:
             ]
         ),
         reasons("Why", [str(each) for each in content.get("reasons", ())][:_SHOWN]),
-        data_table(
-            "Limits that are short",
-            [
-                {
-                    "Limit": str(one["name"]),
-                    "Short by": float(one["short_by"]),
-                    "Limit value": float(one["limit"]),
-                }
-                for one in short
-            ],
-        )
-        if short
-        else None,
+        data_table("Limits that are short", list(map(_short, short))) if short else None,
     )
+
+
+def _short(one: Mapping[str, Any]) -> TableRow:
+    by, limit = float(one["short_by"]), float(one["limit"])
+    return {"Limit": str(one["name"]), "Short by": by, "Limit value": limit}
 
 
 def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> Markup:
@@ -131,15 +125,11 @@ def _limits(limits: ValueTable) -> Markup:
 
 def _rounds(bounds: Sequence[float], value: float) -> Markup:
     best = itertools.accumulate(bounds, max)
-    gaps = [(number, 100 * max(0.0, value - bound) / value) for number, bound in enumerate(best, 1)]
-    return section(
-        "rounds",
-        "Gap by round",
-        lines(
-            [Series("gap", tuple((float(number), gap) for number, gap in gaps))],
-            caption="Gap of the plan to the best bound after each round",
-            x_label="round of column generation",
-            y_label="gap, %",
-            logarithmic=True,
-        ),
+    gaps = [100 * max(0.0, value - bound) / value for bound in best]
+    course = Series("gap", tuple((float(number), gap) for number, gap in enumerate(gaps, 1)))
+    caption, axis = (
+        "Gap of the plan to the best bound after each round",
+        "round of column generation",
     )
+    drawn = lines([course], caption=caption, x_label=axis, y_label="gap, %", logarithmic=True)
+    return section("rounds", "Gap by round", drawn)

@@ -82,22 +82,15 @@ def _methods_compared(table: PlanTable) -> list[Child]:
         (row for row in table.rows if math.isfinite(_number(row.get("mean_latency")))),
         key=lambda row: (_number(row["mean_latency"]), _number(row.get("seconds"))),
     )
-    latency = [
-        Bar(str(row["method"]), _number(row["mean_latency"]),
-            f"{_number(row['mean_latency']):,.2f} ms, gap {percent(_number(row.get('gap')))}",
-            "plan" if row.get("status") == "optimal" else "client")
-        for row in found
-    ]  # fmt: skip
-    latency += [
-        Bar(str(row["method"]), math.nan, str(row.get("status", "")))
-        for row in table.rows
-        if row not in found
-    ]
-    times = [
-        Bar(str(row["method"]), _number(row.get("seconds")),
-            duration(_number(row.get("seconds"))), "voter")
-        for row in found
-    ]  # fmt: skip
+    latency, times = [], []
+    for row in found:
+        name, mean, spent = str(row["method"]), _number(row["mean_latency"]), row.get("seconds")
+        said = f"{mean:,.2f} ms, gap {percent(_number(row.get('gap')))}"
+        role = "plan" if row.get("status") == "optimal" else "client"
+        latency.append(Bar(name, mean, said, role))
+        times.append(Bar(name, _number(spent), duration(_number(spent)), "voter"))
+    rest = [row for row in table.rows if row not in found]
+    latency += [Bar(str(row["method"]), math.nan, str(row.get("status", ""))) for row in rest]
     # A percentile, or a price in the objective: then gaps are not about the mean.
     other = any(_number(row.get("objective")) != _number(row.get("score")) for row in found)
     columns = {
@@ -120,14 +113,9 @@ def _figures(table: PlanTable) -> list[Child]:
     drawn = [(str(row.get("method", "")), _number(row.get(first))) for row in table.rows]
     columns = {"Method": "method", "Status": "status"}
     columns |= {head: key for key, head in table.columns.items()}
-    return [
-        bars(
-            [Bar(name, v, f"{v:.2f}", "voter") for name, v in drawn if math.isfinite(v)],
-            caption=header,
-            name="figures",
-        ),
-        data_table("Methods", _cells(table.rows, columns), digits=3),
-    ]
+    figures = [Bar(name, v, f"{v:.2f}", "voter") for name, v in drawn if math.isfinite(v)]
+    shown = data_table("Methods", _cells(table.rows, columns), digits=3)
+    return [bars(figures, caption=header, name="figures"), shown]
 
 
 def _is_valued(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -150,19 +138,15 @@ def _sweep(table: PlanTable) -> list[Child]:
         """Return a line for each number of voters; cells without a proof are hollow."""
         found = []
         for voters, mine in by_voters.items():
-            points = [
-                (
-                    (_number(row["replicas"]), factor * _rounded(column, _number(row.get(column)))),
-                    row.get("status") == "optimal",
-                )
-                for row in mine
-                if math.isfinite(_number(row.get(column)))
-            ]
-            bare = frozenset(point for point, proven in points if not proven)
+            points: dict[tuple[float, float], bool] = {}
+            for row in mine:
+                if math.isfinite(value := _number(row.get(column))):
+                    point = _number(row["replicas"]), factor * _rounded(column, value)
+                    points[point] = row.get("status") == "optimal"
+            bare = frozenset(point for point, proven in points.items() if not proven)
             name = f"{voters} voter{'' if float(voters) == 1 else 's'}"
-            if bare:
-                name += " (hollow: not proven)"
-            found.append(Series(name, tuple(point for point, _ in points), unproven=bare))
+            name += " (hollow: not proven)" if bare else ""
+            found.append(Series(name, tuple(points), unproven=bare))
         return found
 
     charts = [
