@@ -8,12 +8,15 @@ None, and the parts that need the folder are left out.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import fcntl
 import io
 import json
+import os
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -72,6 +75,18 @@ def save_text(path: Path, text: str) -> None:
     """Write text, in place of a file that is there; the folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, text.encode(), force=True)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other runs from writing into a folder while a file is read and written again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def save_json(path: Path, document: Mapping[str, object], indent: int = 1) -> None:

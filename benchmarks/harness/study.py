@@ -22,6 +22,7 @@ from benchmarks.harness.results import (
     RESULTS,
     Row,
     add_folder,
+    alone_in,
     read_json,
     read_rows,
     save_csv,
@@ -199,11 +200,11 @@ class Study:
                         rows.append({self.group: part, **row} if self.columns else row)
                         line.count(f"{part}: {len(rows)} rows", len(rows), 0)
                         if time.monotonic() >= due:
-                            self._keep(part, rows, about, options.results, began)
+                            self._add(part, rows, about, options.results, began)
                             written, due = len(rows), time.monotonic() + self.pause
                 finally:
                     if written < len(rows):
-                        self._keep(part, rows, about, options.results, began)
+                        self._add(part, rows, about, options.results, began)
                 told = f"{len(rows)} rows"
             except UnsupportedError as error:
                 told, missing = f"not measured: {error}", True
@@ -214,12 +215,18 @@ class Study:
             print(self.summary(found))
         return int(missing or not all(map(self.good, found)))
 
+    def _add(
+        self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, began: float
+    ) -> None:
+        with alone_in(folder):  # parts, and runs of one suite, may be run side by side
+            self._keep(part, rows, run, folder, began)
+
     def _keep(
         self, part: str, rows: Sequence[Mapping[str, Any]], run: Row, folder: Path, began: float
     ) -> None:
         path = self.file_in(folder)
         about = path.with_suffix(".json")
-        document = read_json(about)  # parts may be run side by side
+        document = read_json(about)
         if self.columns:
             self._keep_table(part, rows, path)
         if self.columns and self.apart:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from unittest.mock import Mock
@@ -23,7 +24,7 @@ import pytest
 from benchmarks import __main__ as harness
 from benchmarks.harness.pictures import method_panels
 from benchmarks.harness.result_rows import FORMAT, VERSION, read_results
-from benchmarks.harness.results import RESULTS, read_json, read_rows
+from benchmarks.harness.results import RESULTS, alone_in, read_json, read_rows
 from benchmarks.harness.suites import SUITES, CellLimits, Grid, InstanceRecipe, LossRule, Suite
 from placement.errors import InputError
 from tests.benchmarks.test_runner import alive
@@ -274,6 +275,21 @@ def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
     ran = collections.Counter(marks.read_text().split())
     assert set(ran) == {str(i) for i in range(cells)}
     assert sum(ran.values()) <= cells + kills * jobs
+
+
+def test_runs_write_into_a_folder_one_after_the_other(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    count.write_text("0")
+
+    def add() -> None:
+        with alone_in(tmp_path):
+            found = int(count.read_text())
+            time.sleep(0.01)
+            count.write_text(str(found + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        _ = [pool.submit(add) for _ in range(8)]
+    assert count.read_text() == "8"
 
 
 STUCK = """
