@@ -124,21 +124,13 @@ def _doubts_text(doubts: tuple[RttChange, ...], percent: float) -> str:
         best = change.plan
         leads = f"{best.leader} leads " if best.leader else ""
         said = f"{leads}{', '.join(best.replicas)}" if change.regret else "stays"
-        rows.append(
-            [
-                f"{a} – {b}" if many == 1 else f"all {many} pairs",
-                f"{100 * (change.factor - 1):+.0f} %",
-                f"{100 * change.regret:.3f} %",
-                escape(said),
-            ]
-        )
+        pair = f"{a} – {b}" if many == 1 else f"all {many} pairs"
+        off, worse = f"{100 * (change.factor - 1):+.0f} %", f"{100 * change.regret:.3f} %"
+        rows.append([pair, off, worse, escape(said)])
     moved = sum(change.regret > 0 for change in doubts)
     title = f"Doubtful RTTs {percent:g} % off: the optimum moves in {moved} of {len(doubts)} cases"
-    return (
-        title
-        + "\n"
-        + table(["RTT", "change", "plan is worse by", "optimum"], rows, right=(1, 2), indent="  ")
-    )
+    head = ["RTT", "change", "plan is worse by", "optimum"]
+    return f"{title}\n" + table(head, rows, right=(1, 2), indent="  ")
 
 
 def _rtt_ranges(
@@ -199,23 +191,13 @@ def _text(
             for r in rows
         ]
 
-    best = table(
-        ["leader", "mean ms", "overhead", "replicas"],
-        [
-            [str(plan.leader or "none"), number_text(plan.mean_latency, 3), "", "the plan"],
-            *(
-                [
-                    str(other.leader or "none"),
-                    number_text(other.mean_latency, 3),
-                    f"{overhead(other.objective, plan.objective):.3f} %",
-                    changes(other),
-                ]
-                for other in following
-            ),
-        ],
-        right=(1, 2),
-        indent="  ",
-    )
+    rows = []
+    for other in (plan, *following):
+        more = f"{overhead(other.objective, plan.objective):.3f} %"
+        told = ["", "the plan"] if other is plan else [more, changes(other)]
+        rows.append([str(other.leader or "none"), number_text(other.mean_latency, 3), *told])
+    head = ["leader", "mean ms", "overhead", "replicas"]
+    best = table(head, rows, right=(1, 2), indent="  ")
     how = "exactly" if exact else "certainly (--exact: the whole range)"
     of_demand = "exactly"
     if plan.problem.objective.kind == "measures":
