@@ -15,6 +15,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.fleet.fleet_plan import PricedQuestion
 from placement.proof.certificate_check import check_mean
 from placement.support.work import WORK, Work
+from tests.exact.rational import Checker
 
 STYLES = ("ties", "equal", "uniform", "tenths", "metric")
 
@@ -110,8 +111,9 @@ def brute_force(core: ReducedProblem) -> float:
 
 
 def assert_proved(core: ReducedProblem, certificate: Certificate | None) -> None:
-    """Assert that the checker, which shares no code with the search, proves all that is claimed."""
+    """Assert that the checker of the package and one of fractions prove all that is claimed."""
     assert certificate is not None
+    Checker(core, certificate).check()
     document = json.loads(json.dumps(certificate.to_json()))
     price = np.zeros((core.sites, core.sites)) if core.price is None else core.price
     asked = PricedQuestion(core.demand, core.rules, price)
