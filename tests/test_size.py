@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 48934,
+    "tests": 49222,
 }
 
 ROOMS = {
@@ -76,7 +76,7 @@ ROOMS = {
     "tests/databases": 3640,
     "tests/datasets": 839,
     "tests/evaluation": 921,
-    "tests/exact": 2213,
+    "tests/exact": 2501,
     "tests/fleet": 1371,
     "tests/heuristics": 1495,
     "tests/io": 2681,
