@@ -231,14 +231,9 @@ def _clients(plan: Plan) -> Markup:
     different = distinct_baselines(plan, others)
     for role, other in zip(("naive", "average"), different, strict=False):
         series.append(Series(baseline_names(other), latency_shares(other.per_client, weight), role))
-    picture = lines(
-        series,
-        caption="Share of the operations whose client is answered within a mean latency",
-        x_label="mean latency of the client, ms",
-        y_label="operations, %",
-        name="latency",
-        steps=True,
-    )
+    caption = "Share of the operations whose client is answered within a mean latency"
+    x, y = "mean latency of the client, ms", "operations, %"
+    picture = lines(series, caption=caption, x_label=x, y_label=y, name="latency", steps=True)
     drawn = []
     for c in heaviest:
         others_of = zip(("naive", "average"), different, strict=False)
@@ -360,19 +355,11 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
         ),
         data_table("Replicas", [{"Site": name} for name in plan.replicas]),
     )  # fmt: skip
-    sites = data_table(
-        "Latency of every site in normal operation",
-        [
-            {
-                "Site": row.site,
-                "Reads": row.reads,
-                "Writes": row.writes,
-                "Read, ms": row.read_latency,
-                "Write, ms": row.write_latency,
-            }
-            for row in plan.per_site
-        ],
-    )
+    rows: list[TableRow] = []
+    for one in plan.per_site:
+        waits = {"Read, ms": one.read_latency, "Write, ms": one.write_latency}
+        rows.append({"Site": one.site, "Reads": one.reads, "Writes": one.writes, **waits})
+    sites = data_table("Latency of every site in normal operation", rows)
     return [
         answer,
         section("losses", "Losses", value_table(thresholds_table(plan))),

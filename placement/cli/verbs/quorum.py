@@ -139,25 +139,17 @@ def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
     if found is None:
         show_result(args, lambda: None, lambda: "No configuration obeys rules and limits.")
         return exits.INFEASIBLE
-    ranges = {"normal": found.normal, "failure": found.failure, "mean": found.mean}
-
-    def document() -> dict[str, object]:
-        told = {name: {"best": r.best, "worst": r.worst} for name, r in ranges.items()}
-        return {"value": found.value, "optima": found.count, **told}
-
-    def text() -> str:
-        words = {
-            "normal": "threshold in normal operation",
-            "failure": "threshold after the worst loss",
-            "mean": "mean latency",
-        }
-        rows = [
-            [words[name], number_text(r.best), number_text(r.worst)] for name, r in ranges.items()
-        ]
-        said = f"{found.count:,} optimal configurations with the value {found.value:.2f} ms\n"
-        return said + table(["ms", "best", "worst"], rows, right=(1, 2), indent="  ")
-
-    show_result(args, document, text)
+    document, rows = {"value": found.value, "optima": found.count}, []
+    for name, words, ends in (
+        ("normal", "threshold in normal operation", found.normal),
+        ("failure", "threshold after the worst loss", found.failure),
+        ("mean", "mean latency", found.mean),
+    ):
+        document[name] = {"best": ends.best, "worst": ends.worst}
+        rows.append([words, number_text(ends.best), number_text(ends.worst)])
+    said = f"{found.count:,} optimal configurations with the value {found.value:.2f} ms\n"
+    text = said + table(["ms", "best", "worst"], rows, right=(1, 2), indent="  ")
+    show_result(args, lambda: document, lambda: text)
     return exits.FOUND
 
 
@@ -186,19 +178,12 @@ def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
             value = float(str(row["value"]))
             row["gap"] = 1 - best / value if value else 0.0
             row["gap_percent"] = max(0.0, 100 * float(str(row["gap"])))
-    code = show_rows(
-        args,
-        rows,
-        _COLUMNS,
-        question=f"{problem.total_reads:,} reads and {problem.total_writes:,} writes at "
-        f"{len(problem.sites)} sites; value: {problem.goal.target.value} ms, "
-        + ("with losses" if problem.rules.contingency else "in normal operation"),
-        facts=[
-            "Gap: to the best bound that any method proved; bound: the method's own",
-            *(f"{row['method']}: {row['reason']}" for row in rows if row.get("reason")),
-        ],
-        interrupted=interrupted,
-    )
+    asked = f"{problem.total_reads:,} reads and {problem.total_writes:,} writes at "
+    asked += f"{len(problem.sites)} sites; value: {problem.goal.target.value} ms, "
+    asked += "with losses" if problem.rules.contingency else "in normal operation"
+    facts = ["Gap: to the best bound that any method proved; bound: the method's own"]
+    facts += [f"{row['method']}: {row['reason']}" for row in rows if row.get("reason")]
+    code = show_rows(args, rows, _COLUMNS, question=asked, facts=facts, interrupted=interrupted)
     if code != exits.FOUND:
         return code
     return exit_code_of(

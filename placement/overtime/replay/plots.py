@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,23 +64,14 @@ def plot_reductions(
     the lines are.
     """
     labels = [_short(each, intervals) for each in intervals]
-    charts = [
-        lines(
-            [
-                Series(
-                    label, tuple(enumerate(values.tolist())) if np.isfinite(values).any() else ()
-                )
-                for label, values in drawn.items()
-            ],
-            caption=name,
-            name=f"panel {number}",
-            x_label="",
-            y_label=of,
-            x_names=labels,
-            steps=True,
-        )
-        for number, (name, drawn) in enumerate(panels.items())
-    ]
+    charts = []
+    for number, (caption, drawn) in enumerate(panels.items()):
+        series, name = [], f"panel {number}"
+        for label, values in drawn.items():
+            points = tuple(enumerate(values.tolist())) if np.isfinite(values).any() else ()
+            series.append(Series(label, points))
+        look = partial(lines, x_label="", y_label=of, x_names=labels, steps=True)
+        charts.append(look(series, caption=caption, name=name))
     return picture(charts, title=title)
 
 
