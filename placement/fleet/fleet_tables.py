@@ -188,22 +188,18 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
         "method": plan.method,
         "stopped": str(plan.termination),
         "rounds": [{"bound": bound, "relaxation": value} for bound, value in plan.rounds],
-        "limits": [
-            {"name": name, "limit": limit, "load": load, "today": now, "price": price}
-            for name, limit, load, now, price in zip(
-                rows.names,
-                rows.capacity.tolist(),
-                plan.load.tolist(),
-                before,
-                prices.tolist(),
-                strict=True,
-            )
-        ],
+        "limits": _limits(rows, load=plan.load.tolist(), today=before, price=prices.tolist()),
         "plans": [
             {key: list(cell) if isinstance(cell, tuple) else cell for key, cell in row.items()}
             for row in _plan_rows(plan)
         ],
     }
+
+
+def _limits(rows: SharedRows, **columns: Sequence[float | None]) -> list[dict[str, object]]:
+    """Return the shared limits as JSON values, with more columns of numbers."""
+    table = {"name": rows.names, "limit": rows.capacity.tolist(), **columns}
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
@@ -221,12 +217,7 @@ def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
             {"name": each.name, "short_by": each.short_by, "limit": each.limit, "price": each.price}
             for each in found.short
         ],
-        "limits": [
-            {"name": name, "limit": limit, "price": price}
-            for name, limit, price in zip(
-                rows.names, rows.capacity.tolist(), prices.tolist(), strict=True
-            )
-        ],
+        "limits": _limits(rows, price=prices.tolist()),
         "plans": [
             {"database": member.name, "copies": member.copies} for member in found.fleet.members
         ],

@@ -72,6 +72,9 @@ def add_parser(verbs: Subparsers) -> None:
     )  # fmt: skip
 
 
+_PLAN = ("mean_latency", "status", "leader", "voter_sites", "replica_sites")
+"""Columns of a plan of a front of measures."""
+
 _COMPLETE = "Every point is proven, and none is missing."
 
 TIME_LIMIT = 60.0
@@ -305,6 +308,7 @@ def _of_measures(
     """Find the front of two measures for a range of replicas, write, print."""
     import pandas as pd
 
+    from placement.analysis.sweep import plan_columns
     from placement.measures import read_measure
     from placement.measures.limits import measure_front
     from placement.measures.question import value_of_plan
@@ -321,20 +325,11 @@ def _of_measures(
         problem, one, other, args.method, points=args.points, options=options
     )
     heads = [str(one), str(other)]
-    found = pd.DataFrame(
-        [
-            {
-                heads[0]: value_of_plan(plan, one),
-                heads[1]: value_of_plan(plan, other),
-                "mean_latency": plan.mean_latency,
-                "status": plan.status.value,
-                "leader": plan.leader,
-                "voter_sites": plan.voters,
-                "replica_sites": plan.replicas,
-            }
-            for plan in front
-        ]
-    )
+    rows = []
+    for plan in front:
+        values = {str(each): value_of_plan(plan, each) for each in (one, other)}
+        rows.append({**values, **{name: plan_columns(plan)[name] for name in _PLAN}})
+    found = pd.DataFrame(rows)
     columns: Columns = [(head, head, 3) for head in heads]
     columns += [("mean ms", "mean_latency", 3), ("leader", "leader", 0)]
     columns.append(("replicas", lambda row: ", ".join(row["replica_sites"]), 0))

@@ -220,22 +220,16 @@ def gains(result: Replay) -> pd.DataFrame:
     issued = result.operations.sum(axis=1) > 0
     frames: list[pd.DataFrame] = []
     for tier in result.tiers:
-        total = {
-            name: _total(result, tier, name)
-            for name in ("static", "worst", "average", "given", "oracle", "optimized")
-        }
-        frame = pd.DataFrame(
-            {
-                "tier": tier,
-                "database": list(result.databases),
-                "static": _gain(total["static"], total["worst"]),
-                "static_average": _gain(total["static"], total["average"]),
-                "static_given": _gain(total["static"], total["given"]),
-                "dynamic": _gain(total["oracle"], total["static"]),
-                "realised": _gain(total["optimized"], total["static"]),
-            }
-        )
-        frames.append(frame[issued])
+        columns: dict[str, object] = {"tier": tier, "database": list(result.databases)}
+        for name, better, worse in (
+            ("static", "static", "worst"),
+            ("static_average", "static", "average"),
+            ("static_given", "static", "given"),
+            ("dynamic", "oracle", "static"),
+            ("realised", "optimized", "static"),
+        ):
+            columns[name] = _gain(*(_total(result, tier, each) for each in (better, worse)))
+        frames.append(pd.DataFrame(columns)[issued])
     return pd.concat(frames, ignore_index=True)
 
 
