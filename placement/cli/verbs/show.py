@@ -167,11 +167,8 @@ def _run_methods(args: argparse.Namespace) -> int:
             (method.name, f"{method.summary} ({kind})"),
             ("minimises", ", ".join(f"{objective} latency" for objective in method.objectives)),
         ]
-        rows.extend(
-            (word, text)
-            for word, text in (("complexity", method.complexity), ("reference", method.reference))
-            if text
-        )
+        more = {"complexity": method.complexity, "reference": method.reference}
+        rows += [(word, text) for word, text in more.items() if text]
         for name, setting in method.settings.items():
             extra = f", one of {', '.join(setting.choices)}" if setting.choices else ""
             if setting.minimum is not None:
@@ -194,15 +191,10 @@ def _run_methods(args: argparse.Namespace) -> int:
 
 
 def _methods_list(found: list[Method], broken: dict[str, str]) -> str:
-    rows = [
-        [method.name, "exact" if method.exact else "heuristic", method.summary] for method in found
-    ]
-    lines = [table(["method", "kind", "summary"], rows)]
-    lines.extend(
-        wrap(f"{name} cannot be used: {escape(reason)}", indent="  ")
-        for name, reason in broken.items()
-    )
-    return "\n".join(lines)
+    rows = [[one.name, "exact" if one.exact else "heuristic", one.summary] for one in found]
+    lines = [f"{name} cannot be used: {escape(reason)}" for name, reason in broken.items()]
+    listed = table(["method", "kind", "summary"], rows)
+    return "\n".join([listed, *(wrap(line, indent="  ") for line in lines)])
 
 
 def _methods_document(method: Method) -> dict[str, object]:

@@ -66,13 +66,8 @@ class LeaderMigration:
         """Return a row per step: ``step``, ``moved`` (share), ``mean`` and ``p50`` … in ms."""
         import pandas as pd
 
-        columns: dict[str, object] = {
-            "step": np.arange(len(self.mean)),
-            "moved": self.moved,
-            "mean": self.mean,
-        }
-        for percent in self.percents:
-            columns[f"p{percent:g}"] = self.of(percent)
+        columns = {"step": np.arange(len(self.mean)), "moved": self.moved, "mean": self.mean}
+        columns |= {f"p{percent:g}": self.of(percent) for percent in self.percents}
         return pd.DataFrame(columns)
 
 
