@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
-    "placement": 69068,
+    "placement": 69055,
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
@@ -47,7 +47,7 @@ ROOMS = {
     "heuristics/online": 2220,
     "heuristics/quorumstore": 328,
     "placement/analysis": 1899,
-    "placement/cli": 4969,
+    "placement/cli": 4961,
     "placement/contingency": 238,
     "placement/databases": 6695,
     "placement/datasets": 830,
@@ -60,7 +60,7 @@ ROOMS = {
     "placement/methods": 627,
     "placement/model": 4078,
     "placement/online": 6038,
-    "placement/overtime": 5600,
+    "placement/overtime": 5595,
     "placement/proof": 5636,
     "placement/quorumstore": 2056,
     "placement/report": 2795,
