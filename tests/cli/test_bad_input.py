@@ -444,8 +444,7 @@ def test_suspect_units_are_a_warning_that_names_the_fix(
     with pytest.warns(UnitsWarning, match=fix):
         assemble(read_rtt(tmp_path / "rtt.csv"), mix="cache")
     line = ("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
-    outcome = command(*line)  # no terminal: nobody can be asked
-    assert outcome.code == 1
+    outcome = command(*line, code=1)  # no terminal: nobody can be asked
     assert "no unit is told" in outcome.err
     assert "or --unit ms if they are milliseconds" in outcome.err
     outcome = command(*line, "--unit", "ms")
@@ -502,6 +501,5 @@ VERBS_WITH_GONE_OPTIONS = {
 @pytest.mark.parametrize("option", GONE_OPTIONS)
 def test_options_that_are_gone_name_what_took_their_place(command: Run, option: str) -> None:
     verb, _, name = option.rpartition(" ")
-    found = command(*VERBS_WITH_GONE_OPTIONS[verb], "--replica", "3", f"{name}=x")
-    assert found.code == 1
+    found = command(*VERBS_WITH_GONE_OPTIONS[verb], "--replica", "3", f"{name}=x", code=1)
     assert found.err == f"error: {name}: this option is gone: expected {GONE_OPTIONS[option]}\n"

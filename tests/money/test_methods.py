@@ -63,27 +63,6 @@ def takers(problem: Problem) -> list[str]:
 
 @pytest.mark.parametrize("seed", seeds(1, 60))
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("where", ["at", "below", "above"])
-def test_a_budget_at_a_breakpoint(seed: int, kind: str, where: str) -> None:
-    free = paid_problem(seed, kind)
-    known = everything(free)
-    costs = sorted({money for _, money, _ in known})
-    at = costs[(seed * 7) % len(costs)]
-    budget = at * {"at": 1.0, "below": 1 - 1e-6, "above": 1 + 1e-6}[where]
-    allowed = [value for value, money, _ in known if money <= budget * (1 + 1e-9)]
-    problem = free.replace(budget=budget)
-    for method in ("exact", *(n for n in ("exhaustive", "cp-sat") if n in takers(problem))):
-        plan = solve(problem, method)
-        if not allowed:
-            assert plan.status is Status.INFEASIBLE, method
-            continue
-        assert plan.status is Status.OPTIMAL, method
-        assert plan.objective == pytest.approx(min(allowed), rel=1e-9), method
-        assert plan.cost <= budget * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("seed", seeds(1, 60))
-@pytest.mark.parametrize("kind", KINDS)
 def test_every_budget_is_proven(seed: int, kind: str) -> None:
     """At, below and above breakpoints."""
     free = paid_problem(seed, kind)
@@ -97,10 +76,15 @@ def test_every_budget_is_proven(seed: int, kind: str) -> None:
             problem = free.replace(budget=money * factor)
             plan = solve(problem)
             allowed = [v for m, v in known if m <= money * factor * (1 + 1e-9)]
+            for method in {"exhaustive", "cp-sat"} & {*takers(problem)}:
+                other = solve(problem, method)
+                assert other.status is plan.status, method
+                assert other.objective == pytest.approx(plan.objective, rel=1e-9), method
             assert plan.notes == ()
             if allowed:
                 assert plan.status is Status.OPTIMAL
                 assert plan.objective == pytest.approx(min(allowed), rel=1e-9)
+                assert plan.cost <= problem.budget * (1 + 1e-9)
                 if factor == 1.0:
                     assert plan.objective == pytest.approx(value, rel=1e-9)
                 assert plan.certificate is not None
@@ -219,23 +203,6 @@ def test_a_weight_of_near_reads_is_proven_with_limits(seed: int, kind: str) -> N
         higher = {**plan.certificate, "bound": plan.objective * (1 + 1e-6)}
         with pytest.raises(CertificateError):
             check_certificate(plan.replace(certificate=higher))
-
-
-def test_that_nothing_is_within_a_budget_has_a_certificate() -> None:
-    """The cheapest replicas fit, but what their clients read does not."""
-    checked = 0
-    for seed in range(8):
-        free = paid_problem(seed, "plain")
-        least = min(money for _, money, _ in everything(free))
-        plan = solve(free.replace(budget=least * (1 - 1e-6)))
-        assert plan.status is Status.INFEASIBLE
-        if plan.certificate is not None:
-            assert plan.certificate["format"] == FORMAT
-            assert math.isinf(check_certificate(plan).bound)
-            checked += 1
-            with pytest.raises(CertificateError):
-                check_certificate(plan.replace(problem=free.replace(budget=least)))
-    assert checked
 
 
 def test_why_nothing_is_within_a_budget_of_near_reads_is_said_at_once() -> None:

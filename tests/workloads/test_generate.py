@@ -101,18 +101,6 @@ def test_peak_over_trough_of_a_working_day(curve, low, high):
         assert low <= ratio[column] <= high, CLIENTS.names[column]
 
 
-def test_noise_has_mean_one():
-    """The mean over 300 noisy databases: sd of the mean is about 1 %."""
-    noisy = [
-        database(index=i, curve=Flat(), daily=AR1(0.5, 0.22), cluster=AR1(0.75, 0.25))
-        for i in range(300)
-    ]
-    counts = draw(noisy, law="expected", seed=11)
-    per_database = counts.sum(axis=(1, 2, 3)) / WEEK.intervals
-    assert per_database.mean() == pytest.approx(100_000, rel=0.03)
-    assert per_database.std() > 5_000, "there is noise at all"
-
-
 def test_cluster_noise_has_its_autocorrelation_and_spread():
     noisy = database(curve=Flat(), cluster=AR1(0.7, 0.2))
     counts = draw([noisy], Timeline.of_day(date(2026, 6, 1), 100 * 48), law="expected")[0]

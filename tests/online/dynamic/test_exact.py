@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import random
 from collections import Counter
 
 import numpy as np
@@ -36,7 +35,7 @@ from placement.online.dynamic.vote_simulator import (
     spread,
 )
 from placement.online.simulation import zipf
-from tests.effort import examples, seeds
+from tests.effort import examples
 from tests.online.dynamic.worlds import brute_force, published_problem, small_problems, triangle
 
 
@@ -122,18 +121,6 @@ def test_without_capacity_each_object_decides_alone(problem):
     assert together.cost == pytest.approx(sum(brute_force(p) for p in parts), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 5))
-def test_the_relaxation_is_the_optimum_on_the_published_geography(seed):
-    problem = published_problem(1 + seed)
-    plan = solve_milp(problem)
-    assert plan.status == "optimal"
-    assert relax(problem).value == pytest.approx(plan.cost, rel=1e-9)
-    large = solve_lagrangean(problem)
-    assert large.status == "optimal"
-    assert large.cost == pytest.approx(plan.cost, rel=1e-9)
-    assert plan.cost <= greedy(problem).cost <= 1.005 * plan.cost
-
-
 def test_the_relaxation_is_not_always_the_optimum():
     """Kept: an odd cycle of neighbours, where the relaxation is far off."""
     problem = triangle()
@@ -179,13 +166,6 @@ def test_too_many_sites_for_subsets_are_refused():
     problem = ReplicationProblem(geography, static, np.ones((count, 2)), 1)
     with pytest.raises(LimitError, match="13 sites"):
         solve_lagrangean(problem)
-
-
-def test_fifty_thousand_objects_are_proven():
-    problem = published_problem(1, keys=50_000, capacity=500, correlation=0.5)
-    plan = solve_lagrangean(problem)
-    assert plan.status == "optimal"
-    assert greedy(problem).cost >= plan.cost
 
 
 def test_no_time_leaves_a_true_bound():
@@ -330,36 +310,6 @@ def test_the_merge_does_not_depend_on_order_and_bounds(parts, counters, shuffle)
     for key, frequency in true.items():
         if key not in result.keys:
             assert frequency <= result.floor
-
-
-def merge_two(a, b, k):
-    """Add two Misra-Gries summaries, take the (k + 1)-th largest counter from all: the paper's."""
-    total = {key: a.get(key, 0) + b.get(key, 0) for key in sorted({*a, *b})}
-    less = sorted([*total.values(), *[0] * k, 0], reverse=True)[k]
-    return {key: count - less for key, count in total.items() if count > less}
-
-
-def test_pairwise_truncated_merging_depends_on_order():
-    """The finding: commutative, not associative, so nodes may disagree about what is popular."""
-    a, b, c = {"c": 2}, {"b": 1}, {"a": 2, "d": 1}
-    assert merge_two(a, b, 2) == merge_two(b, a, 2)
-    assert merge_two(merge_two(a, b, 2), c, 2) == {"a": 1, "c": 1}
-    assert merge_two(a, merge_two(b, c, 2), 2) == {"a": 1, "c": 2}
-    assert merge_two(merge_two(a, c, 2), b, 2) == {}
-
-
-def test_all_nodes_agree_after_one_merge():
-    """96 nodes that hear from each other in different orders list the same objects."""
-    rng = np.random.default_rng(0)
-    chances = np.arange(1, 301) ** -0.99
-    chances /= chances.sum()
-    summaries = [sketch(rng.choice(300, 200, p=chances).tolist(), 20) for _ in range(96)]
-    lists = set()
-    shuffle = random.Random(1)
-    for _ in range(10):
-        shuffle.shuffle(summaries)
-        lists.add(tuple(top(merge(summaries, 20), 20).tolist()))
-    assert len(lists) == 1
 
 
 def test_bounds_agree_with_datasketches():

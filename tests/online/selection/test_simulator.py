@@ -17,7 +17,6 @@ from heuristics.online.selection import (
     LeastResponseTime,
     LimiterRules,
     Oracle,
-    RandomChoice,
     WeightedResponseTime,
     run,
 )
@@ -381,26 +380,6 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "heuristics.online.selection._kernel", None)
     with pytest.raises(UnsupportedError, match="compiler"):
         run(draw(ServerCluster(requests=5), 1), C3())
-
-
-def erlang_wait(servers, load, mean):
-    """Mean wait of M/M/c by Erlang's C formula; load = arrival rate·mean."""
-    terms = [load**k / math.factorial(k) for k in range(servers)]
-    last = load**servers / math.factorial(servers) * servers / (servers - load)
-    return last / (sum(terms) + last) * mean / (servers - load)
-
-
-def test_one_server_is_an_m_m_4_queue():
-    waits = []
-    for seed in range(8):
-        cluster = ServerCluster(
-            1, 4, 1, 1, fluctuation=1.0, shadow=0.0, requests=250_000, one_way_ms=0.25
-        )
-        sample = draw(cluster, seed)
-        outcome = run(sample, RandomChoice(limiter=None))
-        waits.append(float(np.mean(outcome.start - sample.arrival - 0.25)))
-    expected = erlang_wait(4, 4 * 0.7, 4.0)
-    assert np.mean(waits) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_path_worked_by_hand():
