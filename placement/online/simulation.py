@@ -27,7 +27,7 @@ draws for itself."""
 
 def checked_seed(seed: object) -> int:
     """Check a seed, a whole number >= 0 of any size, and return it as an int."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not seed >= 0:
         raise InputError("no seed", field="seed", value=seed, expected="a whole number >= 0")
     return int(seed)
 

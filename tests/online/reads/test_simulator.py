@@ -202,6 +202,25 @@ def test_plain_quorum_reads_go_backwards():
     assert run.violations.backwards > 0
 
 
+def test_long_intents_make_retries():
+    """At one contention, retries come with the life of intents."""
+    workload = ReadWorkload(clients=30, hot_share=0.8, hot_fraction=0.01, keys=20_000)
+    attempts = [
+        simulate(
+            RaftCluster(intent_ms=life, visibility=Visibility.LOG),
+            workload,
+            UniformQuorum(X),
+            strong=True,
+            operations=6_000,
+            seed=11,
+        ).mean_attempts
+        for life in (0.0, 50.0, 500.0)
+    ]
+    assert attempts[0] - 1 < 0.01
+    assert attempts[0] < attempts[1] < attempts[2]
+    assert attempts[2] - 1 > 10 * (attempts[0] - 1)
+
+
 def test_machine_is_first_come_first_served():
     rng = np.random.default_rng(13)
     machine = Machine(3)
