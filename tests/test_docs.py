@@ -127,7 +127,6 @@ PAGES = [
 
 
 def write_files(text, folder):
-    """Write the files that a page shows."""
     found = re.findall(
         r"^`([\w-]+\.(?:csv|sql|json|txt))`.*?^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE
     )

@@ -35,7 +35,6 @@ def problem():
 
 
 def liar(change):
-    """Exhaustive search whose plan is changed before it is returned."""
     honest = load_method("exhaustive")
     return dataclasses.replace(honest, call=lambda p, o: change(p, honest.call(p, o)))
 

@@ -234,7 +234,6 @@ def test_solver_errors_are_rows(register):
 
 @pytest.fixture
 def world(tmp_path):
-    """Path of an instance with prices and two countries."""
     rng = np.random.default_rng(5)
     rtt = rng.uniform(5, 200, (5, 5))
     np.fill_diagonal(rtt, 0)

@@ -454,7 +454,6 @@ def words(picture):
 
 
 def corners(path):
-    """Return the corners of a path of straight lines."""
     return np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", path.attrib["d"]), dtype=float)
 
 

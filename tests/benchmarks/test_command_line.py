@@ -34,7 +34,6 @@ QUICK = CellLimits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
 @pytest.fixture
 def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
-    """A suite of three cells: two answered, one refused."""
     small = Suite(
         "small",
         "for tests",
@@ -199,7 +198,6 @@ def test_what_is_no_file_is_not_replaced(
 def test_bad_requests(
     suite: Suite, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A request that cannot be run is refused before a file is made."""
     path = tmp_path / "small.jsonl"
     assert harness.main(["run", "small", "--results", str(tmp_path), *more]) == 1
     assert capsys.readouterr().err.startswith("error: ")
@@ -207,7 +205,6 @@ def test_bad_requests(
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every suite is listed with its size; so are the cells of one."""
     assert harness.main(["list"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in SUITES)
@@ -231,7 +228,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def rows_in(path: Path) -> list[str]:
-    """Keys of all whole rows, in the order written."""
     if not path.exists():
         return []
     whole = path.read_bytes().rpartition(b"\n")[0]
@@ -306,7 +302,6 @@ ctypes.PyDLL(None).sleep(60)  # holds the interpreter, as a solver written in C 
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Return whether the condition came true in time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

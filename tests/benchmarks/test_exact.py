@@ -154,7 +154,6 @@ def cells(path: Path) -> list[list[str]]:
 
 
 def test_a_run_is_resumed(tmp_path: Path) -> None:
-    """A row that the file has is not measured again; one that is missing is."""
     table = tmp_path / "exact_speed.csv"
     words = ["run", "exact.speed", "--only", "modelled-120", "--match", " cache ", "--repeat", "1"]
     words = [*words, "--results", str(tmp_path)]

@@ -35,7 +35,6 @@ def asked(sites: int, replicas: int, voters: int, seed: int, demand: str = "all"
 
 
 def agrees(name: str, problem: Problem) -> None:
-    """The peer proves the value that enumeration finds."""
     truth = run(load_method("exhaustive"), problem, Options())
     plan = run(find_method(name), problem, Options(time_limit=60.0))
     assert plan.status is Status.OPTIMAL
@@ -46,7 +45,6 @@ def agrees(name: str, problem: Problem) -> None:
 @needs("quoracle")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_quoracle(seed: int) -> None:
-    """Our loop around quoracle finds the optimum of a small world."""
     agrees("peer/quoracle", asked(5, 3, 3, seed))
 
 
@@ -79,25 +77,21 @@ def test_quoracle_keeps_its_best_at_the_limit() -> None:
 @needs("spopt", "pulp")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_spopt(seed: int) -> None:
-    """PySAL's spopt proves the p-median that enumeration finds."""
     agrees("peer/spopt", asked(9, 3, 1, seed, "reads"))
 
 
 @needs("pbp_pmedian")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_pbp(seed: int) -> None:
-    """pbp-pmedian proves the p-median that enumeration finds."""
     agrees("peer/pbp-pmedian", asked(9, 3, 1, seed, "reads"))
 
 
 def test_the_monolithic_program() -> None:
-    """The textbook program has the optimum of enumeration."""
     agrees("peer/monolithic-milp", asked(6, 3, 3, 0))
 
 
 @needs("quoracle", "spopt", "pulp", "pbp_pmedian")
 def test_peers_refuse_what_they_cannot_take() -> None:
-    """No peer approximates in silence a problem that it cannot express."""
     whole = asked(6, 3, 3, 0)
     for name in ("peer/spopt", "peer/pbp-pmedian"):
         with pytest.raises(UnsupportedError, match="leader"):

@@ -90,7 +90,6 @@ def test_a_solved_cell_tells_what_the_evaluator_says() -> None:
     ],
 )
 def test_endings(asked: SolveCell, outcome: str, reason: str) -> None:
-    """Each ending has its name, and a reason that says what happened."""
     row = run_cell(asked)
     assert row["outcome"] == outcome
     assert reason in str(row["reason"])
@@ -104,7 +103,6 @@ def test_memory_is_that_of_the_cell_alone() -> None:
 
 
 def test_too_little_memory_is_a_row() -> None:
-    """A cell that needs more address space than it may use is a row and not a hang."""
     big = cell(
         world=InstanceRecipe(DRAWN, sites=900, clients=900),
         method="best-mean",
@@ -116,7 +114,6 @@ def test_too_little_memory_is_a_row() -> None:
 
 
 def fake_child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    """Have cells run a program of this test's own."""
     monkeypatch.setattr(runner, "COMMAND", (sys.executable, "-c", program))
 
 
@@ -132,7 +129,6 @@ def fake_child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     ],
 )
 def test_crashes(monkeypatch: pytest.MonkeyPatch, program: str, outcome: str, reason: str) -> None:
-    """A child that dies in any way leaves a row."""
     fake_child(monkeypatch, program)
     row = run_cell(cell())
     assert row["outcome"] == outcome
@@ -156,7 +152,6 @@ def test_a_child_that_is_dead_before_it_is_fed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Processes that a method started end with the method."""
     note = tmp_path / "pid"
     program = (
         "import subprocess, sys, time, pathlib\n"
@@ -245,7 +240,6 @@ def test_suites_are_data() -> None:
 
 
 def test_groups_differ_when_questions_do() -> None:
-    """Two cells are of one group only when they ask the same of the same world."""
     base = cell()
     for other in (
         cell(seed=2),
@@ -262,7 +256,6 @@ def test_groups_differ_when_questions_do() -> None:
 
 
 def test_drawn_worlds_are_seeded() -> None:
-    """Equal seeds give equal instances of the given size; another seed gives another instance."""
     world = InstanceRecipe(DRAWN, sites=12, clients=20)
     assert world.build(3) == world.build(3)
     assert world.build(3) != world.build(4)
@@ -271,7 +264,6 @@ def test_drawn_worlds_are_seeded() -> None:
 
 
 def test_the_best_bound_of_a_group_is_anybodys() -> None:
-    """Gap is measured against the largest bound that any method proved for the question."""
     rows = (
         {"group": "g", "objective": 10.0, "bound": None},
         {"group": "g", "objective": 9.0, "bound": 8.0},
@@ -391,7 +383,6 @@ def test_worse_answers(position: int, changes: dict[str, object], kind: str) -> 
 
 
 def test_cells_of_one_file_only_are_told() -> None:
-    """Cells that one file lacks are listed, not passed over."""
     short = Results(results().runs, results().rows[:-1])
     found = compare(short, results())
     assert found.only_after == ("11/slow",)
@@ -399,6 +390,5 @@ def test_cells_of_one_file_only_are_told() -> None:
 
 
 def test_nothing_in_common_is_an_error() -> None:
-    """Two files about different things cannot be compared."""
     with pytest.raises(InputError, match="no cell in common"):
         compare(results(), Results((), ()))

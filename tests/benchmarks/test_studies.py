@@ -107,7 +107,6 @@ def test_a_list_imports_no_study() -> None:
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.csv")), ids=lambda path: path.name)
 def test_tables_are_written_as_they_are_committed(path: Path, tmp_path: Path) -> None:
-    """The one writer of tables gives every committed table byte for byte."""
     data = path.read_bytes()
     heads, *rows = csv.reader(data.decode().splitlines())
     save_csv(tmp_path / "new" / path.name, heads, rows)
@@ -116,7 +115,6 @@ def test_tables_are_written_as_they_are_committed(path: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", MODULES)
 def test_documents_are_written_as_they_are_committed(name: str, tmp_path: Path) -> None:
-    """The one writer of documents gives every committed document byte for byte."""
     for result in load_study(name).results:
         path = RESULTS / result
         if path.suffix == ".json" and path.exists():
@@ -159,13 +157,11 @@ REPORTED = {
 
 @pytest.mark.parametrize("name", REPORTED)
 def test_a_page_is_what_its_results_say(name: str) -> None:
-    """Each page, or each table of it, is what `--write-docs` writes."""
     one = REPORTED[name]
     assert one.new_page() == (REPOSITORY / one.page).read_text(encoding="utf-8")
 
 
 def test_every_generated_table_has_a_study() -> None:
-    """No page has marks of a table that no study fills."""
     filled: dict[str, set[str]] = defaultdict(set)
     for one in REPORTED.values():
         assert one.report is not None
@@ -188,7 +184,6 @@ def test_unknown_tables_are_refused() -> None:
 
 
 def test_every_suite_is_described() -> None:
-    """No suite is missing from the page."""
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in SUITES)
 

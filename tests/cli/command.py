@@ -20,15 +20,12 @@ __all__ = ["Outcome", "Run", "output_of", "runner"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code and what was printed."""
-
     code: int
     out: str
     err: str
 
     @property
     def document(self) -> Any:
-        """The one JSON document on stdout."""
         return json.loads(self.out, parse_constant=pytest.fail)
 
 

@@ -12,6 +12,5 @@ from tests.io.worlds import small
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    """Folder of the small world."""
     save_instance(small(), tmp_path / "world")
     return tmp_path / "world"

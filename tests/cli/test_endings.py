@@ -35,7 +35,6 @@ def _script(*arguments: object) -> list[str]:
 
 
 def _method(monkeypatch: pytest.MonkeyPatch, call: object) -> None:
-    """Let every method be `call`."""
     method = Method("toy", call, "for this test", exact=False)  # type: ignore[arg-type]  # checked by use
     monkeypatch.setattr("placement.methods.registry.load_method", lambda name: method)
 

@@ -79,7 +79,6 @@ def converter(action: argparse.Action) -> Callable[[str], object]:
 
 
 def is_number(action: argparse.Action) -> bool:
-    """Return whether a type refuses words."""
     if action.choices is not None:
         return False
     convert = converter(action)
@@ -92,7 +91,6 @@ def is_number(action: argparse.Action) -> bool:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the good calls read."""
     folder = tmp_path_factory.mktemp("files")
     instance = small()
     save_instance(instance, folder / "world")
@@ -156,7 +154,6 @@ def good_calls() -> Mapping[tuple[str, ...], list[str]]:
 def base(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Mapping[tuple[str, ...], list[str]]:
-    """A good call of every verb, in a folder of its own."""
     shutil.copytree(files, tmp_path / "folder")
     monkeypatch.chdir(tmp_path / "folder")
     monkeypatch.setattr("placement.explore.verb.serve", lambda *given, **more: None)

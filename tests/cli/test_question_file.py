@@ -572,8 +572,6 @@ QUESTION = ("--replicas", "2", "--voters", "1")
 
 
 class Terminal(io.StringIO):
-    """A stream that calls itself a terminal."""
-
     def isatty(self) -> bool:
         return True
 

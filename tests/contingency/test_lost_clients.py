@@ -58,7 +58,6 @@ def contingency(options, goal="worst", **values):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
 def test_the_table_is_the_objective(options):
-    """The largest figure of the table is the worst case, for every configuration."""
     for seed in range(examples(2)):
         problem = placement.Problem(world(seed), replicas=4, voters=3, quorum=1)
         for chosen in thinned(itertools.islice(every_configuration(problem), 0, None, 9), 3):

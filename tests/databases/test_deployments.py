@@ -402,7 +402,6 @@ def told(deployment, four, **more):
 
 
 def random_open(rng):
-    """Return a deployment with open replicas."""
     held = {site: rng.randint(0, 2) for site in SITES}
     pools = []
     for _ in range(rng.randint(0, 2)):

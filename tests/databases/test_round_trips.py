@@ -62,7 +62,6 @@ def zone_statements(draw):
 
 @st.composite
 def policies(draw):
-    """Return a policy of TiDB."""
     options = [f"LEADER_CONSTRAINTS='[+region={draw(PLACES)}]'"]
     evict = draw(st.sampled_from(((), ("#evict-leader",), ("+disk=ssd",))))
     followers = {labels(k, evict): n for k, n in draw(COUNTS).items()}
@@ -256,7 +255,6 @@ KEYSPACE = "CREATE KEYSPACE app WITH replication = {{'class': 'NetworkTopologySt
 
 
 def steps(before, after, facts=None):
-    """Return the statements of ScyllaDB from one keyspace to another."""
     system = load_system("scylla")
     rows = tuple(Locality(f"r-{site}", site, facts or {}) for site in SITES)
     names = Localities(SITES, rows)
@@ -309,7 +307,6 @@ def world(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(command, world):
-    """Run the command line in the folder of the world."""
     return command
 
 

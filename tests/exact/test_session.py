@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
-from formulations.exact.kernel import RootBounds, compiled_available, open_kernel
+from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.method import METHOD, Session
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.warm_start import differ_in_size_only, take_shared
@@ -228,46 +228,6 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
     assert not differ_in_size_only(capped[0], capped[2])
     doubled = instance.replace(counts=2 * instance.counts)
     assert not differ_in_size_only(core, ReducedProblem.of(Problem(doubled, **base)))
-
-
-@settings(max_examples=examples(50))
-@given(st.integers(0, 10**6))
-def test_scanning_many_leaders_is_scanning_one_after_another(seed):
-    core = random_core(seed)
-    leaders = core.leaders.astype(np.int32)
-    count, clients = len(leaders), len(core.active)
-    rng = np.random.default_rng(seed)
-    start = rng.random((count, clients)) * 10
-    warm = rng.random(count) < 0.5
-    asked = RootBounds(
-        leaders,
-        start.copy(),
-        warm,
-        steps=9,
-        swaps=5,
-        full=2,
-        bounds=np.full(count, np.nan),
-        ends=np.zeros(count, dtype=np.int64),
-    )
-    together, alone = open_kernel(core), open_kernel(core)
-    together.record(on=True)
-    alone.record(on=True)
-    done, calls = 0, 0
-    while done < count:
-        done += together.bound_roots(asked, done, 0.0, 60.0)  # without work to do, one at a time
-        calls += 1
-    assert calls == count
-    events = together.record(on=True)
-    first = 0
-    for i, leader in enumerate(leaders.tolist()):
-        u = start[i].copy()
-        swaps = 5 if i < 2 or alone.incumbent() is None else 1
-        bound = alone.bound_root(leader, u, 9, swaps, bool(warm[i]), 60.0)
-        assert asked.bounds[i] == bound
-        assert np.array_equal(asked.u[i], u)
-        assert np.array_equal(events[first : asked.ends[i]], alone.record(on=True))
-        first = int(asked.ends[i])
-    assert together.incumbent() == alone.incumbent()
 
 
 def test_a_certificate_is_decoded_when_it_is_read_and_not_before(monkeypatch):

@@ -21,7 +21,6 @@ TOKEN = "a-token-of-the-tests"
 
 
 def events_of(text: str) -> list[tuple[str, Any]]:
-    """Read server-sent events."""
     found = []
     for block in text.strip().split("\n\n"):
         head, body = block.split("\n")
@@ -77,7 +76,6 @@ class Served(contextlib.AbstractContextManager["Served"]):
                 connection.close()
 
     def headers(self, lane: str = "test") -> dict[str, str]:
-        """Return the headers that the page sends."""
         return {
             "Host": self.host,
             "Origin": f"http://{self.host}",
@@ -99,7 +97,6 @@ class Served(contextlib.AbstractContextManager["Served"]):
         return content
 
     def close(self) -> None:
-        """End the server and its worker."""
         self._server.shutdown()
         self._thread.join(30)
         self.worker.close()

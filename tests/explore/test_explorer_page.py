@@ -34,7 +34,6 @@ def world() -> Iterator[Served]:
 
 
 def until(browser: Browser, condition: str) -> None:
-    """Wait until something is so in the page."""
     end = time.monotonic() + 60
     while not browser.run(f"return Boolean({condition})"):
         assert time.monotonic() < end, f"{condition}: {browser.run(TEXT)}"
@@ -45,12 +44,10 @@ TEXT = "return document.getElementById('problem').textContent"
 
 
 def answered(browser: Browser) -> None:
-    """Wait until the answer of the last question is drawn."""
     until(browser, f"{ROOT}.asked && {ROOT}.asked === {ROOT}.drawn")
 
 
 def opened(browser: Browser, there: Served, question: object = None) -> None:
-    """Open the page, on a question."""
     browser.visit("about:blank")
     browser.console()  # what the page before had under way ends with it
     browser.visit(there.address + ("" if question is None else "#" + json.dumps(question)))
@@ -58,7 +55,6 @@ def opened(browser: Browser, there: Served, question: object = None) -> None:
 
 
 def silent(browser: Browser) -> None:
-    """Hold the page to silence in the console."""
     assert [entry for entry in browser.console() if entry["level"] != "INFO"] == []
 
 
@@ -335,7 +331,6 @@ return one.id || one.outerHTML.slice(0, 80);
 
 
 def clicks(browser: Browser, there: Served, seed: int, count: int) -> None:
-    """Click at random; the page stays quiet, and its last answer is that of Python."""
     opened(browser, there)
     # a download would open a window of the system, and a percentile may take its time
     quiet = ["get-plan", "get-report", "get-question", "open", "system", "minimise", "link"]

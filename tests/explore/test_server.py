@@ -176,7 +176,6 @@ def test_a_question_leaves_no_problem_behind() -> None:
 
 
 def roles_of(answer: Any) -> dict[str, str]:
-    """Return the roles in the table of replicas."""
     table = answer["html"]["table"]
     return dict(re.findall(r"<th[^>]*><bdi>([^<]*)</bdi></th><td[^>]*><bdi>([^<]*)</bdi>", table))
 

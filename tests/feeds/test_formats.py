@@ -249,17 +249,6 @@ def test_long_lines_take_linear_time(name: str) -> None:
             continue
 
 
-def rtts_between(reading: RttReading) -> dict[tuple[str, str], float]:
-    """Return the RTTs between different places."""
-    table = reading.table
-    return {
-        (a, b): float(table.values[i, j])
-        for i, a in enumerate(table.sources)
-        for j, b in enumerate(table.destinations)
-        if a != b and not math.isnan(table.values[i, j])
-    }
-
-
 # A text that says what it is must be read as that: RTTs under any of their names, and no others.
 FOUND = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 
@@ -270,9 +259,8 @@ def test_texts_are_read(case: str, tmp_path: Path) -> None:
     path = tmp_path / "fra.txt"
     path.write_bytes(given["text"].encode(given.get("encoding", "utf-8")))
     _, reading = read_feed(path, "auto", FeedRequest(**given.get("request", {})))
-    assert {" ".join(pair): rtt for pair, rtt in rtts_between(reading).items()} == pytest.approx(
-        given["rtt"]
-    )
+    found = {" ".join(pair): rtt for pair, rtt in pairs(reading).items() if pair[0] != pair[1]}
+    assert found == pytest.approx(given["rtt"])
 
 
 @pytest.mark.parametrize("case", FOUND["refused"])

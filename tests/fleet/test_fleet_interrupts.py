@@ -58,7 +58,6 @@ def assert_sound(fleet: FleetProblem, why: Termination, best: float) -> FleetPla
 
 
 def raising(error: type[BaseException], call: Callable[..., object], when: int) -> object:
-    """Return a function that raises an error once, at a call of that number."""
     calls = 0
 
     def counted(*args: object, **named: object) -> object:
@@ -249,7 +248,6 @@ PHASES = {
 
 
 def drawn(databases: int) -> FleetProblem:
-    """Return a fleet whose limits bind."""
     instance = placement.load("world27")
     ground = client_ground(instance)
     return synthetic_fleet(
@@ -258,7 +256,6 @@ def drawn(databases: int) -> FleetProblem:
 
 
 def content(plan: object) -> str:
-    """Return all that a file says of a plan."""
     assert isinstance(plan, FleetPlan)
     return json.dumps(fleet_document(plan))
 
@@ -435,7 +432,6 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
 def test_a_cluster_gives_the_same_bytes(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], kill: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster of which one worker is killed in the middle of the search gives the same bytes."""
     address, workers = cluster
     fleet = drawn(3 * BATCH)
     submit, calls = pricing.DaskWorkers.submit, []

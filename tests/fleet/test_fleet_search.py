@@ -132,7 +132,6 @@ def with_drawn_rules(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def bound_at(fleet: FleetProblem, prices: FloatArray) -> float:
-    """Return the bound that prices prove."""
     rows = SharedRows(fleet)
     with Pricer(rows) as pricer:
         return lagrangean_bound(rows, prices, list(pricer.price(prices)))

@@ -47,7 +47,6 @@ c,Oslo,weak_read,1
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Folder with an instance and the tables of a fleet."""
     save_instance(small(), tmp_path / "world")
     (tmp_path / "demand.csv").write_text(DEMAND)
     (tmp_path / "databases.csv").write_text("database,storage_gb,copies\na,10,\nb,20,1\nc,5,2\n")
@@ -365,7 +364,6 @@ def test_a_file_without_a_plan_and_without_a_proof_is_read(
 
 @pytest.fixture(scope="module")
 def plan() -> FleetPlan:
-    """Two databases that compete for storage."""
     found = solve_fleet(pair(storage_gb=np.full(4, 10.0)), FleetSearch(gap=0.0))
     assert isinstance(found, FleetPlan)
     assert found.prices is not None

@@ -46,14 +46,12 @@ class Line:
 
 
 def known(kind: str, text: str | None = None) -> dict[str, Line]:
-    """Return the lines of a file, or of its `text`, by name."""
     text = (HERE / f"{kind}.jsonl").read_text(encoding="utf-8") if text is None else text
     lines = (json.loads(line) for line in text.splitlines())
     return {line["name"]: Line(line["answer"], line["seconds"]) for line in lines}
 
 
 def write(kind: str, lines: Mapping[str, Line]) -> None:
-    """Write the lines of a file, sorted by name."""
     rows = [{"name": name, **dataclasses.asdict(line)} for name, line in sorted(lines.items())]
     text = "".join(
         json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows
@@ -62,7 +60,6 @@ def write(kind: str, lines: Mapping[str, Line]) -> None:
 
 
 def ask(answer: Callable[[], Any]) -> Line:
-    """Compute an answer, in the form in which a file gives it back."""
     began = time.process_time()
     found = json.loads(json.dumps(answer()))
     return Line(found, round(time.process_time() - began, 2))

@@ -21,7 +21,6 @@ def nearest(problem: Problem, client: int, sites: Sequence[int]) -> int:
 
 
 def weights(problem: Problem) -> list[float]:
-    """w_c: all operations of a client."""
     clients = range(len(problem.instance.clients))
     return [float(problem.instance.counts[:, c].sum()) for c in clients]
 
@@ -86,14 +85,12 @@ def tier_2(problem: Problem, replicas: Sequence[int], v: int) -> tuple[float, in
 
 
 def kq(problem: Problem, n: int, v: int) -> float:
-    """Algorithm 4: its score."""
     w, rtt = weights(problem), problem.instance.client_rtt
     g = weighted_k_means(problem, [], n, lambda c, s: w[c] * rtt[c][s])
     return tier_2(problem, g, v)[0]
 
 
 def qk(problem: Problem, n: int, v: int) -> float:
-    """Algorithm 5: its score."""
     instance = problem.instance
     sites = range(len(instance.sites))
     near = [

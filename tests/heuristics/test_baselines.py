@@ -379,7 +379,6 @@ def test_a_worse_round_is_undone() -> None:
 
 
 def total(problem: Problem, chosen: Sequence[int], cost: np.ndarray | None = None) -> float:
-    """cost(G) in a loop."""
     rtt = problem.instance.client_rtt
     if cost is None:
         cost = np.array(paper.weights(problem))[:, np.newaxis] * rtt
@@ -457,7 +456,6 @@ def test_invariants(problem: Problem, data: st.DataObject) -> None:
 
 @given(problems(kinds=ALL, integral=True), st.data())
 def test_runs_side_by_side_are_runs_alone(problem: Problem, data: st.DataObject) -> None:
-    """Each run has costs, fixed sites, a leader and prices of its own."""
     terms, sites = objective_terms(problem, everyone=True), len(problem.instance.sites)
     weight = total_operations(problem)
     n = data.draw(st.integers(1, sites))

@@ -269,7 +269,6 @@ def test_pins_hold_where_the_fewest_replicas_are_the_pins(method: str, seed: int
 
 
 def test_a_start_is_kept_when_it_is_better() -> None:
-    """The optimum given as a start is what comes back, however little time there is."""
     problem = Problem(random_instance(3, sites=9, clients=15), replicas=4, voters=3)
     best = run(load_method("exhaustive"), problem, Options()).configuration
     plan = run(SEARCH, problem, Options(start=best, time_limit=0.0))
@@ -288,7 +287,6 @@ def test_a_time_limit_is_kept_and_gives_a_plan() -> None:
 
 @pytest.mark.parametrize("after", [1, 2, 4])
 def test_ctrl_c_gives_the_best_so_far(after: int) -> None:
-    """Interrupted at a report, the plan is as good as what the report said."""
     problem = Problem(random_instance(3, sites=14, clients=20), replicas=5, voters=3)
     heard: list[float] = []
 

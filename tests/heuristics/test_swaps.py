@@ -109,7 +109,6 @@ def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.Da
 
 @given(EVERY, st.data())
 def test_descents_end_in_local_optima(problem: Problem, data: st.DataObject) -> None:
-    """The end is feasible, no worse than the start, and no single move of the model improves it."""
     leader, replicas = data.draw(feasible_sets(problem))
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, leader, replicas)
@@ -163,7 +162,6 @@ def test_bounds_are_below_every_configuration(problem: Problem) -> None:
 
 @given(problems(kinds=SIMPLE - {"non_voters", "pinned_voters", "decay"}), st.booleans())
 def test_grown_sets_are_complete(problem: Problem, quorum: bool) -> None:
-    """As many distinct allowed sites as asked for, the leader and the pins among them."""
     rules = problem.rules
     size = rules.replicas_min
     leaders = np.nonzero(rules.may_lead)[0]

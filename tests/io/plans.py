@@ -19,7 +19,6 @@ __all__ = ["plans"]
 
 @cache
 def plans() -> dict[str, Plan]:
-    """A plan of every kind of document."""
     world = random_instance(12)
     mean = Problem(world, replicas=3, voters=3)
     given = Configuration.of(0, (0, 1, 2), (0, 1, 2))

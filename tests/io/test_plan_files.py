@@ -590,7 +590,6 @@ def _place(draw: st.DrawFn, document: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _change(draw: st.DrawFn, document: dict[str, Any]) -> None:
-    """Change one value, key or order in place."""
     inner, key = draw(_place(document))
     value = inner[key]
     kind = draw(st.sampled_from(["replace", "delete", "nudge", "copy", "shuffle", "add"]))
@@ -627,7 +626,6 @@ def _resealed(document: dict[str, Any]) -> None:
 
 @st.composite
 def _damaged(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The kind of a plan, and its file with a few changes."""
     kind = draw(st.sampled_from(sorted(plans())))
     document = copy.deepcopy(_written()[kind][0])
     if draw(st.integers(0, 2)):
@@ -645,7 +643,6 @@ def _damaged(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 def _is_true(plan: Plan) -> bool:
-    """Return whether the claims of a plan hold, by enumeration."""
     best = optimum(plan.problem)
     if not plan.found:
         return best == float("inf")

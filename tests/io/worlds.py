@@ -127,8 +127,6 @@ def awkward(draw: st.DrawFn) -> Instance:
 
 
 def same(one: Instance, other: Instance) -> bool:
-    """Return whether two instances are equal to the last bit, display data included."""
-
     def coordinates(values: np.ndarray | None) -> object:
         return None if values is None else (values.shape, values.tobytes())
 

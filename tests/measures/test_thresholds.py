@@ -83,7 +83,6 @@ def world(seed: int) -> Problem:
 
 
 def usable(problem: Problem, measure: Measure) -> bool:
-    """Whether the measure has operations in an instance."""
     try:
         share = measure.share
         problem.replace(keep=[Limit(measure, least=0.0) if share else Limit(measure, 1e9)])
@@ -194,7 +193,6 @@ def forged(plan: Plan, rng: np.random.Generator) -> Plan:
 
 
 def _mutate(events: list[object], rng: np.random.Generator) -> None:
-    """Change one place of a list of events, at any depth."""
     at: list[object] = events
     while True:
         if not at or rng.random() < 0.15:

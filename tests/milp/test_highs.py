@@ -32,7 +32,6 @@ from tests.strategies import problems
 
 @pytest.fixture(scope="module")
 def small():
-    """A program with its problem; solved in a moment."""
     problem = Problem(sphere(8), replicas=3, voters=3)
     milp = build(program_data(problem), Recipe.CHAIN.rows)
     return problem, milp, milp.program()
@@ -59,7 +58,6 @@ def test_optimum(small):
 
 
 def test_infeasible():
-    """An infeasible program has no values and an infinite bound, with presolve and without."""
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()
@@ -87,7 +85,6 @@ def test_deadline_keeps_the_start_and_an_honest_bound(hard):
 
 @pytest.mark.slow
 def test_gap_limit(hard):
-    """Stopped by the gap that was asked for, which the bound then shows."""
     _, _, program, start = hard
     guard = Guard(deadline=time.perf_counter() + 120, gap_limit=0.9)
     outcome = run_highs(program, guard, start=start)
@@ -309,7 +306,6 @@ def test_any_duals_give_a_bound(problem, seed, size):
 @settings(max_examples=examples(40))
 @given(problems(max_sites=5, max_clients=5), st.sampled_from(list(Recipe)))
 def test_nothing_above_the_optimum_is_proven(problem, recipe):
-    """Asked to prove too much, it comes back with a bound that is not above the optimum."""
     truth = solve(problem, "exhaustive")
     assume(truth.found and truth.objective > 0)
     program, _ = program_of(problem, recipe)

@@ -58,7 +58,6 @@ def test_time_limit(method, asked, limit):
 
 
 def test_interrupt_gives_the_best_so_far():
-    """Ctrl-C from a progress report, before and while HiGHS runs."""
     for patience in (1, 2):
         heard = []
 
@@ -200,7 +199,6 @@ def test_bounds_hold_at_every_report(problem):
 
 @pytest.mark.parametrize("patience", [1, 3])
 def test_interrupted_between_leaders(monkeypatch, patience):
-    """Ctrl-C between leaders: what was proved stays, the bound is that of all leaders."""
     problem = Problem(sphere(10, seed=1, mix=RELAYED), replicas=4, voters=3)
     best = solve(problem, "milp")
     real = LeaderSearch._close
@@ -235,7 +233,6 @@ def test_no_time_at_all(method):
 
 @pytest.mark.parametrize(("method", "asked"), [("milp", {}), ("milp", TOGETHER), ("cp-sat", {})])
 def test_a_gap_that_was_asked_for(method, asked):
-    """Every leader may stop at the gap; the gap shown is the one that was reached."""
     problem = Problem(sphere(12, seed=1, mix=RELAYED), replicas=4, voters=3)
     start = find_feasible(problem)
     plan = solve(problem, method, start=start, gap_limit=0.3, settings=asked)
@@ -296,7 +293,6 @@ def test_one_program_where_no_leader_matters(method, seed):
 
 
 def infeasible(*args, **kwargs):
-    """Stand in for a solver that calls everything infeasible."""
     return HighsResult(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
 
 

@@ -324,7 +324,6 @@ def test_without_any_start():
 
 @pytest.mark.parametrize("recipe", list(Recipe))
 def test_one_site(recipe):
-    """A question with a single site and client leaves nothing to choose."""
     plan = solve(
         Problem(sphere(1), replicas=1, voters=1), "milp", settings={"recipe": recipe.value}
     )
@@ -333,7 +332,6 @@ def test_one_site(recipe):
 
 
 def test_auto_prefers_flows_per_client_while_they_fit(monkeypatch):
-    """The recipe taken is named in the statistics; both give the optimum."""
     problem = Problem(sphere(8), replicas=3, voters=3)
     strong = solve(problem, "milp", settings={"leaders": "together"})
     monkeypatch.setattr(search_module, "_MOST_FLOWS", 10)

@@ -34,7 +34,6 @@ def sphere(sites=8, clients=None, seed=0, mix=(0.3, 0.3, 0.2, 0.15, 0.05)):
 
 
 def with_prices(instance, seed=0):
-    """Return the world with storage and transfer prices."""
     rng = np.random.default_rng(seed)
     size = len(instance.sites)
     transfer = rng.uniform(0.01, 0.2, (size, size))
@@ -43,7 +42,6 @@ def with_prices(instance, seed=0):
 
 
 def hopeless(*args, **kwargs):
-    """Stand in for a search that gives up."""
     raise LimitError("hopeless")
 
 

@@ -27,7 +27,6 @@ from tests.strategies import problems
 
 
 def fresh(problem, replicas):
-    """Return a problem with another number of replicas, built from its fields."""
     given = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     return Problem(**{**given, "replicas": replicas})
 

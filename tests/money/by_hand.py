@@ -49,7 +49,6 @@ def paid_instance(
 
 
 def small_problem(instance: Instance, seed: int) -> Problem:
-    """Problem with few enough configurations to go through them all."""
     voters = 1 + seed % 3
     replicas = (voters, min(4, len(instance.sites)))
     return Problem(instance, replicas=replicas, voters=voters)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations.milp.recipes import Recipe
 from placement import Contingency, Moves, Operation
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.breakdown import objective_value
@@ -350,32 +349,6 @@ def test_every_method_answers_truly_or_names_one_that_does(call):
         start = options.get("start")
         if load_method(name).exact and start is not None and not violations(problem, start):
             assert plan.objective <= objective_value(problem, start), name
-
-
-@st.composite
-def settings_of_programs(draw):
-    """A question of any tier, full of ties or not, and settings of `milp` and of `cp-sat`."""
-    tier = draw(st.sampled_from([3, 3, 2, 1]))
-    drawn_alone = problems(tier=tier, integral=draw(st.sampled_from([None, True])))
-    problem = draw(st.one_of(drawn_alone, with_parts()))
-    start = draw(st.sampled_from(["auto", "none"]))
-    of_milp = {
-        "start": start,
-        "recipe": draw(st.sampled_from([recipe.value for recipe in Recipe])),
-        "leaders": draw(st.sampled_from(["together", "apart"])),
-        "reduce": draw(st.booleans()),
-        "proof": draw(st.sampled_from(["solver", "safe"])),
-    }
-    return problem, {"milp": of_milp, "cp-sat": {"start": {"auto": "best-of"}.get(start, start)}}
-
-
-@given(settings_of_programs())
-@settings(max_examples=examples(400, 12))
-def test_settings_of_programs_change_no_optimum(asked):
-    problem, settings_of = asked
-    for name, chosen in settings_of.items():
-        plan = check_question(name, World("drawn", problem), Options(settings=chosen))
-        assert plan is None or plan.status in PROVEN, (name, chosen)
 
 
 @pytest.mark.parametrize("goal", ["p99", "p75 after the loss of any site"])

@@ -192,7 +192,6 @@ def mutate_more(certificate, kind, rng):
 
 
 def verdict(plan):
-    """The message of the flaw, or None."""
     try:
         check_certificate(plan)
     except CertificateError as flaw:

@@ -252,7 +252,6 @@ def test_the_finest_bit(value):
 
 @pytest.mark.parametrize("value", [2.0**63, -(2.0**63), 1e30, -1e30, 1e308, -1e308])
 def test_multipliers_beyond_the_grid_have_no_rounded_form(value):
-    """Multipliers beyond the grid would overflow 64 bits."""
     claim = Claim(plain(), 1.0, 0.0)
     rounded = RoundedCosts(claim, 0, np.unique(claim.site_rtt[0]))
     u = np.zeros(len(claim.clients))

@@ -153,7 +153,6 @@ def rules_of(sites, voters, most, **changes):
 
 
 def cap(role, labels, most):
-    """Return the rule of at most so many per domain."""
     names = tuple(str(n) for n in range(max(labels) + 1))
     return GroupRule("rack", role, np.array(labels), names, most, None, "")
 

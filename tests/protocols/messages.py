@@ -24,11 +24,9 @@ class Network:
         self._order = itertools.count()
 
     def at(self, time: float, then: Callable[[float], None]) -> None:
-        """Call `then` at a time."""
         heapq.heappush(self._queue, (time, next(self._order), then))
 
     def run(self) -> None:
-        """Deliver all messages in the order of time."""
         while self._queue:
             time, _, then = heapq.heappop(self._queue)
             then(time)

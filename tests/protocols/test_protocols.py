@@ -317,7 +317,6 @@ def test_clauses_that_never_decide_are_named_and_change_no_score(
 
 
 def _without(wait: str, clause: str) -> str:
-    """Return a wait without the first clause of a text."""
     origin, _, clauses = wait.partition(": ")
     kept = clauses.split(" + ")
     kept.remove(clause)
@@ -525,7 +524,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: R
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with an instance, which is the working directory."""
     save_instance(world(6), tmp_path / "world")
     monkeypatch.chdir(tmp_path)
     return tmp_path

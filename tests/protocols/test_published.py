@@ -41,7 +41,6 @@ def places(rtt: np.ndarray, clients: np.ndarray) -> Instance:
 
 
 def latencies(world: Instance, protocol: str, leader: int, group: list[int]) -> np.ndarray:
-    """Return the latency of put and get by client under a protocol."""
     problem = Problem(world, replicas=len(group), voters=len(group), protocol=protocol)
     quorum = problem.rules.quorum
     found = operation_latency(problem.demand, Configuration.of(leader, group, group), quorum)
@@ -128,7 +127,6 @@ MANY = 10  # worlds of a test; 40 tests make the 400 of the long form
 
 
 def simulated(shape: str, one: Instance, client: int, leader: int, group: list[int]) -> float:
-    """Return when the client of an operation has its answer."""
     net, end = Network(), [np.nan]
     client_rtt, site_rtt = one.client_rtt[client].tolist(), one.site_rtt.tolist()
     near = min(group, key=lambda s: (client_rtt[s], s))

@@ -360,7 +360,6 @@ def test_bound_is_honest_when_bisection_stops(error):
 
 
 def test_time_limit_of_zero():
-    """Nothing found, nothing proven, nothing claimed."""
     plan = bisect(key(), CpSatCovering(), time_limit=0.0)
     assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
 
@@ -390,7 +389,6 @@ def test_false_infeasible_is_confirmed(monkeypatch):
 
 
 def test_wrong_point_is_decided_by_cpsat(monkeypatch):
-    """A point that fails the exact check is not believed."""
     model = CoveringModel(4, 2, (Cover((2, 3), 2),), (CoverDemand(((0, 5),), 5),), ())
     monkeypatch.setattr(HighsCovering, "_ask", lambda *_: (0, 1))
     covering = HighsCovering()
@@ -411,8 +409,6 @@ def test_busy_keys_do_not_escape_the_tolerances():
 
 
 def test_bisection_refuses_wrong_answers():
-    """A solver that returns a set beyond the limits is found out."""
-
     class Wrong(CpSatCovering):
         def __call__(self, model, seconds=math.inf):
             return tuple(range(model.replicas))

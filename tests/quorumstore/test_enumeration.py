@@ -208,7 +208,6 @@ def test_more_clients_than_bits_of_a_word(sites, redirect):
 
 
 def test_probing_keeps_to_the_rules():
-    """A set that breaks the regional rules is no incumbent; one that obeys them is."""
     rng = np.random.default_rng(54)
     regions = ("x", "x", "y", "z", "u")
     problem = QuorumProblem(
@@ -228,7 +227,6 @@ def test_probing_keeps_to_the_rules():
 
 
 def test_malformed_input_is_refused():
-    """Arrays that do not fit raise an error; nothing is read beyond a buffer."""
     problem = QuorumProblem(np.ones((5, 5)), [1] * 5, [1] * 5, rules=StoreRules(True))
     search = CompiledSearch(CompiledStore.of(problem), problem, problem.goal)
     for rows in ([[0, 1, 5]], [[0, 2, 1]], [[-1, 0, 1]], [[1, 1, 2]]):

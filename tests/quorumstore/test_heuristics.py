@@ -235,7 +235,6 @@ def test_distinct_regions_rule_out_the_papers_n1c_set():
 @pytest.mark.parametrize("covering", [HighsCovering, CpSatCovering])
 @pytest.mark.parametrize("contingency", [False, True])
 def test_bisection_agrees(covering, contingency):
-    """MILP and CP-SAT prove the same thresholds, N up to 4."""
     problem = store(contingency=contingency, max_replicas=4)
     plan = bisect(problem, covering())
     assert plan.value == solve(problem).value == (206.0 if contingency else 192.0)

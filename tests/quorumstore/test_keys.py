@@ -49,7 +49,6 @@ def source(tmp_path):
 
 
 def test_every_key_gets_its_optimum(source, tmp_path):
-    """One row per key in the order of the table, each what solving the key alone gives."""
     problem, target = store(), tmp_path / "out.csv"
     summary = solve_keys(problem, source, target, batch=7)
     table, rows = key_table(60), rows_of(target)
@@ -199,7 +198,6 @@ def test_existing_target_is_kept(source, tmp_path):
     ],
 )
 def test_bad_tables(tmp_path, change, words):
-    """File, row and column of what is wrong."""
     path = tmp_path / "bad.csv"
     change(key_table(4)).to_csv(path, index=False)
     with pytest.raises(InputError, match=words):

@@ -366,7 +366,6 @@ KEY = ("--reads", "s0=80", "--reads", "s5=40", "--writes", "s0=9", "--n-max", 3)
 
 @pytest.fixture
 def store(tmp_path):
-    """A table of nine sites."""
     rtt = np.random.default_rng(4).integers(5, 200, (9, 9))
     np.fill_diagonal(rtt, 0)
     names = [f"s{i}" for i in range(9)]

@@ -85,7 +85,6 @@ return Array.from(table.tBodies[0].rows).map(r => r.cells[arguments[1]].dataset.
 
 
 def test_tables_sort(browser: Browser, tmp_path: Path) -> None:
-    """A click sorts, a second one turns the order round; what is not known stays last."""
     browser.resize(1280)
     plan = worlds.no_demand_client_plan()
     opened(browser, report_html(plan), tmp_path)
@@ -200,7 +199,6 @@ def test_text_has_contrast(browser: Browser, tmp_path: Path, dark: bool) -> None
 
 
 def test_it_prints(browser: Browser, tmp_path: Path) -> None:
-    """Printing gives a PDF of a few pages."""
     browser.resize(1280)
     make: Callable[[], Plan] = PLANS["238 sites"]
     opened(browser, report_html(make()), tmp_path)
@@ -210,7 +208,6 @@ def test_it_prints(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_a_fleet_opens(browser: Browser, tmp_path: Path) -> None:
-    """The page of a fleet with hostile names: no error, and nothing runs over the side."""
     opened(browser, report_html(worlds.hostile_fleet()), tmp_path)
     for width in (1280, 360):
         browser.resize(width)

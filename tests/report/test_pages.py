@@ -117,7 +117,6 @@ def test_the_map_holds_its_marks() -> None:
 
 
 def test_no_name_becomes_markup() -> None:
-    """A hostile name appears as text only; the script elements are ours."""
     source = report_html(worlds.hostile_plan())
     page = Page(source)
     assert [e for e, _ in page.tags].count("script") == 2
@@ -140,7 +139,6 @@ def test_text_survives_and_markup_does_not(value: str) -> None:
 
 @given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), st.lists))
 def test_embedded_json_reads_back(value: Any) -> None:
-    """Embedded data never ends its element, and reads back as what it was."""
     element = json_script("d", value)
     inner = element[element.index(">") + 1 : -len("</script>")]
     assert not set("<>&\u2028\u2029") & set(inner)
@@ -150,7 +148,6 @@ def test_embedded_json_reads_back(value: Any) -> None:
 
 @given(st.text(max_size=60), st.integers(2, 20))
 def test_clipping(value: str, most: int) -> None:
-    """A clipped name is no longer than asked, and unchanged when it fits."""
     short = clipped(value, most)
     assert len(short) <= most
     assert short == value if len(value) <= most else short.endswith("…")
@@ -241,7 +238,6 @@ def test_scaled_places_keep_plane_distances() -> None:
 
 
 def test_plans_from_files(tmp_path: Path) -> None:
-    """The page of a file is the page of the plan; an existing file is not overwritten."""
     plan = worlds.plan_of_size(8, 5)
     save_plan(plan, tmp_path / "plan.json")
     out = tmp_path / "r.html"
@@ -263,7 +259,6 @@ def test_plans_from_files(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    """A file that is something else gets an error that says what was expected."""
     path = tmp_path / "x.json"
     path.write_text(content)
     with pytest.raises(InputError, match=message):
@@ -271,7 +266,6 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    """A missing file gives an error that names it."""
     for name in ("x.json", "x.jsonl"):
         with pytest.raises(InputError, match="no such file"):
             report_html(tmp_path / name)

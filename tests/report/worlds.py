@@ -31,7 +31,6 @@ HOSTILE = (
 def world(
     sites: tuple[str, ...], clients: tuple[str, ...], seed: int = 0, *, coordinates: bool = True
 ) -> Instance:
-    """A world of given names at random places."""
     rng = np.random.default_rng(seed)
     at = np.stack([rng.uniform(-50, 65, len(sites)), rng.uniform(-180, 180, len(sites))], axis=1)
     around = np.stack(
@@ -78,7 +77,6 @@ def hostile_plan() -> Plan:
 
 
 def one_site_plan() -> Plan:
-    """One site, one client."""
     instance = world(("only",), ("somebody",))
     return evaluate(Problem(instance, replicas=1, voters=1), Configuration.of(0, (0,), (0,)))
 

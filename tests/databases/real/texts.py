@@ -9,7 +9,6 @@ PLAIN = {"us-east-1": 1, "us-west-2": 1, "eu-west-1": 1}
 
 
 def written(system, deployment, localities, name, **settings):
-    """Return the text, or None where the system refuses."""
     try:
         request = system.request(localities, name, settings)
         return write_deployment(system, deployment, request).text
@@ -18,7 +17,6 @@ def written(system, deployment, localities, name, **settings):
 
 
 def plans(name, count, **settings):
-    """Return the texts of generated deployments."""
     system = load_system(name)
     found = [
         written(system, world.deployment, world.localities, "app", **settings)

@@ -49,7 +49,6 @@ python_with = or_skip(programs.python_with)
 
 @or_skip
 def go_program(name: str, *options: str) -> Path:
-    """Return the program of a folder beside this file."""
     return programs.built(HERE / name, *options)
 
 

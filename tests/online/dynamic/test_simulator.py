@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.online.dynamic.copy_programs import solve_milp
-from heuristics.online.dynamic.copy_choices import run_votes
+from heuristics.online.dynamic.copy_choices import local_topk, run_votes
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import Geography, hot_set_world, six_sites
@@ -36,7 +36,6 @@ def world_of(seed=1, keys=3000):
 
 @pytest.fixture(scope="module")
 def calm():
-    """A minute without restarts."""
     workload = RequestWorkload(seconds=60, rate=400, restart_every=0, write_share=0.05)
     return simulate(world_of(), workload, VoteSettings(k=100), 1)
 
@@ -87,6 +86,16 @@ def test_without_grace_the_list_is_what_is_left():
     for deletion in (20, 30, 40):
         assert (trace.active[at(trace, deletion) : at(trace, deletion + 2)] == 50).all()
         assert (trace.active[at(trace, deletion + 2) : at(trace, deletion + 10)] > 50).all()
+
+
+def test_restarts_break_and_mend(restarting):
+    assert restarting.restarts == (30.0, 60.0, 90.0)
+    for restart in restarting.restarts[:3]:
+        here = at(restarting, restart)
+        assert restarting.identified[here] < restarting.identified[here - 1]
+        assert restarting.correct[here] < restarting.correct[here - 1]
+        # 12 s later the next full round is complete
+        assert restarting.identified[at(restarting, restart + 12.5)] > restarting.identified[here]
 
 
 def test_votes_of_a_round_are_those_expected():
@@ -331,3 +340,13 @@ def test_static_sites_get_no_dynamic_copy():
     copies = CopySet(np.array([[True, False]]), grace=1)
     assert copies.create(np.array([[True, True]])) == 1
     assert copies.active.tolist() == [[False, True]]
+
+
+def test_milliseconds_against_static_are_better_than_counts():
+    for seed in (1, 2, 3):
+        problem = published_problem(seed)
+        counted, saved = run_votes(problem), run_votes(problem, in_ms=True)
+        optimum = solve_milp(problem).cost
+        assert 1.02 * optimum < counted.mean_cost < 1.12 * optimum
+        assert saved.mean_cost < counted.mean_cost
+        assert local_topk(problem).cost < counted.mean_cost

@@ -12,7 +12,6 @@ from placement.online.dynamic import Geography, ReplicationProblem, hot_set_worl
 
 
 def published_problem(seed, keys=500, capacity=20, correlation=1.0):
-    """A problem of the benchmark."""
     streams = spawn_streams(seed, ("ring", "demand"))
     return hot_set_world(six_sites(), keys, streams, correlation=correlation).problem(capacity)
 
@@ -82,7 +81,6 @@ def slow_cost(problem, copies):
 
 
 def all_copies(problem):
-    """Every set of dynamic copies within capacity."""
     per_site = []
     for j in range(problem.sites):
         free = np.flatnonzero(~problem.static[j])
@@ -96,5 +94,4 @@ def all_copies(problem):
 
 
 def brute_force(problem):
-    """Least cost over all copies within capacity."""
     return min(slow_cost(problem, copies) for copies in all_copies(problem))

@@ -46,7 +46,6 @@ SMALL = ServerCluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=200)
 
 
 def warm(cluster, seed, policy, first, count):
-    """A window that a policy leads to."""
     path = draw(cluster, seed).on_grid()
     return cut(path, run(path, policy).server, first, count)
 

@@ -710,7 +710,6 @@ def alone(problem, counts, interval):
 
 
 def least(problem, configurations):
-    """Least objective in ms, by the evaluator."""
     return problem.objective.in_ms(problem, float(objective_values(problem, configurations).min()))
 
 

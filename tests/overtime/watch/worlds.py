@@ -61,7 +61,6 @@ def drop(folder: Path, name: str, text: str) -> None:
 
 
 def settings(tier: int = 3, **changes: object) -> WatchSettings:
-    """Settings with a move every now and then."""
     instance = world()
     asked: dict[str, object] = {"replicas": 4, "voters": 3, "survive": "country"}
     if tier < 3:
