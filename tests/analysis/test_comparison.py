@@ -31,6 +31,7 @@ from placement.plan import Plan
 from placement.support.status import Termination
 from placement.testing.small_worlds import optimum, random_instance
 from tests.effort import examples
+from tests.refusals import refused
 from tests.strategies import problems
 
 METHODS = ("exhaustive", "cp-sat", "kq", "qk", "best-of")
@@ -557,9 +558,8 @@ def test_without_sites_is_to_forbid_them(seed):
     ],
 )  # fmt: skip
 def test_bad_input_names_the_field(call, field):
-    with pytest.raises(InputError) as error:
+    with refused(field):
         call(priced(1))
-    assert field in str(error.value)
 
 
 def test_the_command(command, tmp_path):

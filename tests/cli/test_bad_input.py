@@ -21,6 +21,7 @@ from placement.cli.dispatch import GONE_OPTIONS
 from placement.io import assemble, read_counts, read_rtt
 from tests.cli.command import Run
 from tests.io.worlds import small
+from tests.refusals import refused
 
 
 def _snapshot(folder: Path) -> dict[str, bytes]:
@@ -82,10 +83,8 @@ def test_numbers_that_are_none(
     assert old in text
     path.write_text(text.replace(old, old.rpartition(",")[0] + "," + cell))
     words = [f"{world / file}, {place.split(', ')[1]}", message, expected]
-    with pytest.raises(InputError) as caught:
+    with refused(*words):
         load(world)
-    for word in words:
-        assert word in str(caught.value)
     question = ["solve", world, "--replicas", 2, "--voters", 1, "--method", "exhaustive"]
     _refuses(command, tmp_path, question, words)
 
@@ -166,15 +165,13 @@ def test_files_to_import(command: Run, tmp_path: Path, case: Import) -> None:
         if text is not None:
             (tmp_path / name).write_text(text)
             arguments += [option, tmp_path / name]
-    with pytest.raises(InputError) as caught:
+    with refused(*case.words):
         assemble(
             read_rtt(tmp_path / "rtt.csv"),
             counts=read_counts(tmp_path / "counts.csv"),
             sites=tmp_path / "sites.csv" if case.sites else None,
             client_rtt=read_rtt(tmp_path / "clients.csv") if case.clients else None,
         )
-    for word in case.words:
-        assert word in str(caught.value)
     _refuses(command, tmp_path, arguments, case.words)
 
 
@@ -282,10 +279,8 @@ def test_questions(command: Run, tmp_path: Path, world: Path, case: Question) ->
         if option not in case.options:
             arguments += [option, default]
     if case.name != "a cap of none":  # which cannot even be said in Python
-        with pytest.raises(InputError) as caught:
+        with refused(*case.words):
             solve(Problem(load(world), **case.asked), case.method)
-        for word in case.words:
-            assert word in str(caught.value)
     _refuses(command, tmp_path, arguments, case.words)
 
 
@@ -312,9 +307,8 @@ def test_configurations(
         problem = Problem(small(), replicas=len(replicas), voters=len(voters))
         evaluate(problem, leader=leader, voters=voters, replicas=replicas)
 
-    with pytest.raises(InputError) as caught:
+    with refused(message):
         score()
-    assert message in str(caught.value)
     arguments: list[object] = ["check", "configuration", world, "--leader", leader]
     arguments += ["--voters", ",".join(voters)]
     for replica in replicas:

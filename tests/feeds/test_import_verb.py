@@ -38,6 +38,7 @@ from placement.prometheus.metrics_server import (
     read_rtts,
     window_of,
 )
+from tests.refusals import refused
 
 
 def imported(*arguments: object) -> int:
@@ -172,9 +173,8 @@ def test_columns_and_an_export_of_demand(
 def test_bad_options(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
     path = tmp_path / "r.csv"
     path.write_text("from,to,ms\na,b,10\nb,a,10\n")
-    with pytest.raises(InputError) as caught:
+    with refused(words):
         imported(path, "--mix", "social", "-o", tmp_path / "mine", *options)
-    assert words in str(caught.value)
 
 
 def written(folder: Path, files: dict[str, str]) -> list[Path]:
@@ -536,10 +536,8 @@ def test_grafana_long_needs_an_operation(tmp_path: Path) -> None:
 def test_errors_name_the_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
+    with refused(words, "d.csv"):
         sums(path, DemandRequest())
-    assert words in str(caught.value)
-    assert "d.csv" in str(caught.value)
 
 
 def test_tables_of_the_package_take_the_fast_reader(tmp_path: Path) -> None:
@@ -650,10 +648,8 @@ def test_the_bias_of_etcd_is_corrected_and_gaps_are_named(
 def test_bad_answers(
     status: int, body: object, words: str, serve: Callable[[Answer], PrometheusServer]
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(words, "127.0.0.1:"):
         read_rtts(serve(lambda _: (status, body)), PRESETS["blackbox"], PrometheusRequest())
-    assert words in str(caught.value)
-    assert "127.0.0.1:" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from placement.io.formats import column_reader
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
 from tests.cli.command import Run
+from tests.refusals import refused
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
@@ -294,10 +295,8 @@ def test_bad_demand(tmp_path: Path, text: str, message: str | None) -> None:
     if message is None:  # nobody asks for anything: a world, though there is nothing to optimise
         assert not assemble(rtt, counts=read_counts(tmp_path / "n.csv")).counts.any()
         return
-    with pytest.raises(InputError) as caught:
+    with refused(message, "n.csv"):
         assemble(rtt, counts=read_counts(tmp_path / "n.csv"))
-    assert message in str(caught.value)
-    assert "n.csv" in str(caught.value)
 
 
 def test_demand_is_needed_exactly_once(tmp_path: Path) -> None:
@@ -334,10 +333,8 @@ BAD_RTTS = [
 @pytest.mark.parametrize(("text", "message"), BAD_RTTS)
 def test_bad_rtts(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "r.csv").write_text(text)
-    with pytest.raises(InputError) as caught:
+    with refused(message, "r.csv"):
         read_rtt(tmp_path / "r.csv")
-    assert message in str(caught.value)
-    assert "r.csv" in str(caught.value)
 
 
 def test_wrong_column_names_are_suggested(tmp_path: Path) -> None:
@@ -376,10 +373,8 @@ BAD_JSON: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("text", "message"), BAD_JSON)
 def test_bad_cloudping(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(InputError) as caught:
+    with refused(message, "r.json"):
         read_rtt(tmp_path / "r.json", "cloudping")
-    assert message in str(caught.value)
-    assert "r.json" in str(caught.value)
 
 
 def test_cloudping_says_what_it_measured(tmp_path: Path) -> None:
@@ -492,9 +487,8 @@ def test_the_first_row_that_is_wrong_is_named(
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
+    with refused(words):
         read_rtt(path, kind)
-    assert words in str(caught.value)
 
 
 EXPECTED = "a finite number >= 0"

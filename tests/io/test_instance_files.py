@@ -20,6 +20,7 @@ from placement.io.formats.document import Document, encode_json, jsonable, unjso
 from placement.io.instance_folder import instance_document, instance_from_document
 from tests.cli.command import output_of
 from tests.io.worlds import ANY_UNITS, awkward, same, small
+from tests.refusals import refused
 
 
 @pytest.mark.filterwarnings(ANY_UNITS)
@@ -140,10 +141,8 @@ def test_each_complaint_names_file_place_value_and_what_was_expected(
 ) -> None:
     save_instance(small(), tmp_path / "w")
     _edit(tmp_path / "w" / file, old, new)
-    with pytest.raises(InputError) as caught:
+    with refused(str(tmp_path), *words):
         load_instance(tmp_path / "w")
-    for word in [str(tmp_path), *words]:
-        assert word in str(caught.value)
 
 
 def test_an_unknown_row_is_an_error_like_a_missing_one(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from placement.testing import optimum
 from tests.effort import examples
 from tests.io.plans import plans
 from tests.io.worlds import same, small
+from tests.refusals import refused
 from tests.strategies import problems
 
 FIELDS = (
@@ -198,10 +199,8 @@ def test_a_plan_can_refer_to_a_data_set(tmp_path: Path) -> None:
 def test_a_plan_is_not_read_with_another_instance(tmp_path: Path) -> None:
     path = save_plan(_plan(), tmp_path / "p.json")
     other = small(counts=small().counts + 1)
-    with pytest.raises(InputError) as caught:
+    with refused(str(path), "instance.fingerprint", small().fingerprint, other.fingerprint):
         load_plan(path, other)
-    for word in (str(path), "instance.fingerprint", small().fingerprint, other.fingerprint):
-        assert word in str(caught.value)
 
 
 def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
@@ -287,10 +286,8 @@ def test_what_does_not_hold_is_not_believed(
     document = json.loads(path.read_text())
     document[key] = value
     path.write_text(json.dumps(document))
-    with pytest.raises(InputError) as caught:
+    with refused(message, str(path)):
         load_plan(path)
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
 
 
 def _leaves(value: object, *path: str | int) -> Iterator[tuple[tuple[str | int, ...], object]]:
@@ -483,10 +480,8 @@ TOML = [
 def test_what_no_reader_of_toml_should_take(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.toml"
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
+    with refused(message, str(path)):
         load_instance(path)
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
 
 
 def test_numbers_at_the_edge_and_characters_of_two_halves_are_read() -> None:

@@ -18,6 +18,7 @@ from placement.model.instance import Instance
 from placement.tail.rtt_distributions import Distributions, spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import examples, thinned
+from tests.refusals import refused
 
 MEASURES = [
     "mean", "mean(reads)", "mean(writes, client client-1)", "mean after the loss of any region",
@@ -243,9 +244,8 @@ def test_bad_questions_are_named(changes: dict[str, object], part: str) -> None:
     counts[:, 0, 1:] = 0
     counts[:, 0, 0] = 1
     instance = instance.replace(counts=counts)
-    with pytest.raises(InputError) as caught:
+    with refused(part):
         Problem(instance, replicas=3, voters=3, **changes)  # type: ignore[arg-type]
-    assert part in str(caught.value)
 
 
 def test_a_cost_without_prices_and_a_deadline_beyond_the_horizon() -> None:

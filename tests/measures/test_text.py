@@ -26,6 +26,7 @@ from placement.measures import (
 from placement.testing.small_worlds import random_instance
 from tests.cli.command import Run
 from tests.effort import examples
+from tests.refusals import refused
 
 TEXTS = {
     "mean": mean(),
@@ -167,9 +168,8 @@ def test_every_measure_and_limit_prints_the_text_that_reads_as_it(
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, part: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(part):
         read_limit(text)
-    assert part in str(caught.value)
 
 
 def test_limits_from_python() -> None:
