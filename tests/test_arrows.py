@@ -177,7 +177,6 @@ def test_arrows_go_one_way(tree: str) -> None:
 
 
 def test_no_circle_of_imports() -> None:
-    """Modules that import one another when they are loaded, by depth-first search."""
     edges = {
         name: [t for t, now in found if now and t != name] for name, (found, _) in _files().items()
     }

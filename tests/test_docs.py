@@ -206,7 +206,6 @@ def test_no_other_class_is_raised_on_purpose() -> None:
 
 
 def test_the_tree_is_that_of_the_classes() -> None:
-    """The page's extra base classes are those of the code."""
     for name, article in (("InputError", "a ValueError"), ("MissingDependencyError", "an Import")):
         base = {"InputError": ValueError, "MissingDependencyError": ImportError}[name]
         assert issubclass(vars(errors)[name], base)

@@ -90,7 +90,6 @@ def test_run_report_and_diff(
 def test_diff_says_what_got_worse_and_fails(
     suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A lost proof is found, named, and shows in the exit code."""
     path, other = tmp_path / "small.jsonl", tmp_path / "b.jsonl"
     command = ["run", "small", "--results", str(tmp_path), "--method", "exhaustive"]
     assert harness.main(command) == 0
@@ -127,7 +126,6 @@ def test_a_defect_shows_in_the_exit_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A cell that crashes is a row, the others run, and the run as a whole says so."""
     program = (
         "import json, sys\n"
         "from benchmarks.harness.cell_process import solve_cell\n"

@@ -185,7 +185,6 @@ def test_without_folders_only_the_drawn_networks_are_asked() -> None:
 
 
 def test_a_published_optimum_is_compared() -> None:
-    """A value that differs from the published one ends the run."""
     line: FloatArray = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     ask = speed.published("rl1304", 5, speed._medians(p_median(line, 5)))
     with pytest.raises(SolverError, match="the optimum is 3099073"):

@@ -112,7 +112,6 @@ def test_p_median_is_the_special_case_of_reads() -> None:
 
 
 def test_every_peer_has_a_caption() -> None:
-    """Every table about a peer says what the peer does itself; an unknown peer is an error."""
     for name, caption in CAPTIONS.items():
         assert len(caption) > 60
         try:

@@ -180,7 +180,6 @@ def alive(pid: int) -> bool:
 
 
 def test_an_orphan_ends_with_its_parent() -> None:
-    """When the harness is killed, its child sees the end of its input and ends too."""
     limits = CellLimits(time=50.0, wall=60.0)
     asked = cell("milp", world=InstanceRecipe("world27"), replicas=7, limits=limits)
     child = subprocess.Popen(
@@ -334,7 +333,6 @@ def changed(results: Results, position: int, **changes: object) -> Results:
 
 
 def test_a_slower_machine_is_not_slower_code() -> None:
-    """Three times slower throughout: nothing is reported."""
     found = compare(results(noise=0.1), results(machine=3.0, noise=0.1, seed=1))
     assert found.changes == ()
     assert found.timed == 36
@@ -342,7 +340,6 @@ def test_a_slower_machine_is_not_slower_code() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_is_not_a_change(seed: int) -> None:
-    """Repeats that scatter by a third give no finding."""
     found = compare(results(noise=0.33, seed=seed), results(noise=0.33, seed=seed + 100))
     assert found.changes == ()
 

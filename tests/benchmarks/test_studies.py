@@ -91,7 +91,6 @@ def test_a_study_has_a_help_and_its_files_are_there(
 
 
 def test_a_list_imports_no_study() -> None:
-    """A study is imported when it is run; the list reads the first line of each file."""
     code = (
         "import sys\n"
         "from benchmarks.__main__ import main\n"

@@ -207,7 +207,6 @@ def test_losses_of_many_sites_count_before_they_are_hit(block):
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
-    """Trees are stopped after a few nodes; what they then claim must hold."""
     for seed in range(20, 26):
         problem, truth = question(seed, goal)
         if not truth.found:

@@ -48,7 +48,6 @@ def test_what_is_refused_names_file_and_row(line):
 
 
 def test_a_server_may_have_several_addresses():
-    """Addresses of a server are one member, and stay as they are."""
     found = read(
         "server.1=z1:2888:3888|10.0.0.1:2889:3889;2181\nserver.2=z3:1:2:observer|z3:3:4:observer"
     )

@@ -179,7 +179,6 @@ def test_by_hand() -> None:
 
 
 def test_ties_go_to_the_first_leader_then_the_first_replicas() -> None:
-    """All RTTs equal: every configuration scores the same."""
     between = 5.0 * (1 - np.eye(5))
     instance = Instance(
         sites=list("abcde"),

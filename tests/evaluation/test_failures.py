@@ -246,7 +246,6 @@ def test_eq_2_by_recursion(data: st.DataObject, instance: Instance, decay: float
 
 @given(st.data(), instances(max_intervals=3), st.sampled_from([1.0, 2.0, math.inf]))
 def test_rtts_that_vary_only_in_name(data: st.DataObject, instance: Instance, decay: float) -> None:
-    """The scenario form with equal matrices is the aggregate form."""
     chosen = data.draw(configurations(len(instance.sites)))
     periods = len(instance.intervals)
     varying = instance.replace(

@@ -125,7 +125,6 @@ def random_world(rng: np.random.Generator, sites: int, clients: int) -> Instance
 
 @given(st.data(), instances(max_sites=8, max_clients=12))
 def test_leader_scores_agree(data: st.DataObject, instance: Instance) -> None:
-    """One matrix product for all leaders and several workloads gives Eq. 1 of each."""
     demand = aggregate(instance)
     _, voters, replicas = data.draw(configurations(len(instance.sites)))
     quorum = data.draw(st.integers(1, len(voters)))
@@ -430,7 +429,6 @@ def test_no_voters_are_better(data: st.DataObject, problem: Problem) -> None:
 
 @given(st.data(), problems(kinds=VOTING, min_sites=2))
 def test_voters_of_many_leaders_are_those_of_each(data: st.DataObject, problem: Problem) -> None:
-    """Sets of several sizes, leaders that may lead and that may not."""
     sites = len(problem.instance.sites)
     sets = data.draw(st.lists(st.sets(st.integers(0, sites - 1), min_size=1), max_size=5))
     leaders = [data.draw(st.sampled_from(sorted(chosen))) for chosen in sets]

@@ -427,7 +427,6 @@ def test_what_trees_would_take_hours_for(kernel):
 
 @each_kernel
 def test_trees_and_counting_must_agree(kernel, monkeypatch):
-    """Each finds out when the other is wrong about whether there is a plan."""
     core = next(c for c in map(random_core, range(100)) if no_plan(c.rules) is not None)
     monkeypatch.setattr(engine, "no_plan", lambda rules: None)
     with pytest.raises(SolverError, match="the counting check shows that one exists"):

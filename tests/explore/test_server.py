@@ -294,7 +294,6 @@ def test_money() -> None:
 
 
 def test_a_long_search_tells_how_far_it_is(world: Served) -> None:
-    """Best plan and bound so far, then the answer, which a limit of time ends."""
     question = {
         "replicas": 9,
         "voters": 5,
@@ -346,7 +345,6 @@ def test_moves_from_the_present_configuration(world: Served) -> None:
 
 
 def test_a_later_question_of_a_tab_cancels_the_one_before(world: Served) -> None:
-    """The first would search for long; the second one is answered at once."""
     long = {"replicas": 9, "voters": 5, "minimise": "p99", "spread": 1.0}
     first: list[tuple[str, object]] = []
     thread = threading.Thread(
@@ -491,7 +489,6 @@ def test_a_body_that_never_ends_does_not_keep_its_thread(world: Served, monkeypa
 
 
 def test_jobs_whose_clients_left_leave_their_places(world: Served, monkeypatch: Any) -> None:
-    """Only the others run, in their order."""
     monkeypatch.setattr(Worker, "_start", lambda self: None)
     worker, free = Worker(world.explorer, most=3), threading.Event()
     ran: list[str] = []
@@ -551,7 +548,6 @@ def test_a_dropped_table_is_the_demand(world: Served, tmp_path, monkeypatch) -> 
 
 
 def test_a_question_is_saved_and_opened_again(world: Served) -> None:
-    """Question files of the page, which it opens again, with one answer."""
     for question in (
         QUESTION,
         {

@@ -123,8 +123,6 @@ def test_the_answer_holds_whenever_the_search_is_stopped(
 
 
 def test_an_interrupted_integer_program_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HiGHS notes Ctrl-C and returns what it has; the search has to look at that."""
-
     def interrupted(program: LinearProgram, guard: Guard) -> highs.HighsResult:
         found = highs.run_highs(program, guard)
         return highs.HighsResult(

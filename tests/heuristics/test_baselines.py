@@ -193,7 +193,6 @@ def test_closest_to_writes_may_not_sit_at_the_writer() -> None:
 
 @pytest.mark.parametrize("name", ["most-writes", "closest-to-writes"])
 def test_undefined_without_transactions(name: str) -> None:
-    """No division by zero, no arbitrary leader: a refusal that says why."""
     with pytest.raises(UnsupportedError, match="no client issues any"):
         ask(name, world(vienna={WEAK: 5, STRONG: 2}), replicas=3, voters=3)
 
@@ -227,7 +226,6 @@ def test_max_diversity_spreads_and_leads_at_the_demand() -> None:
 
 @given(problems(kinds=(), max_sites=7))
 def test_p_median_is_a_local_optimum_at_least(problem: Problem) -> None:
-    """No exchange of one site lowers the p-median cost of the set that is found."""
     size = problem.rules.replicas_min
     chosen = p_median(problem, size)
     assert chosen is not None
@@ -539,7 +537,6 @@ def test_a_heuristic_claims_nothing_it_has_not_proven() -> None:
 
 
 def test_ctrl_c_gives_the_best_leader_so_far() -> None:
-    """Interrupted after two leaders, QK and best-of return what they have."""
     problem = Problem(two_continents(far_reads=5, transactions=5), replicas=3, voters=3)
     calls = 0
 

@@ -172,7 +172,6 @@ def test_slots_are_kept_for_domains_that_are_missing() -> None:
 
 
 def test_money_is_kept_for_the_rest() -> None:
-    """A site may join only if the cheapest others can still be paid."""
     instance = random_instance(2, prices=True)
     prices = instance.prices
     assert prices is not None
@@ -199,7 +198,6 @@ def test_optimal_on_small_problems_of_every_kind(problem: Problem) -> None:
     [*((mix, {}) for mix in sorted(MIXES)), ("oltp", {"survive": "continent"})],
 )
 def test_optimal_on_27_sites(mix: str, rules: dict[str, object]) -> None:
-    """The README's world with each operation mix, and with rules: the optimum of enumeration."""
     instance = placement.load("world27", mix=mix)
     aside = instance.sites[:3] if rules else ()
     problem = Problem(instance, replicas=4, voters=3, non_voters=aside, **rules)  # type: ignore[arg-type]
@@ -212,7 +210,6 @@ def test_optimal_on_27_sites(mix: str, rules: dict[str, object]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mix", sorted(MIXES))
 def test_optimal_on_nineteen_of_twenty_networks(mix: str) -> None:
-    """A share of the benchmark: at most one of twenty misses, by no more than 0.1 %."""
     missed = 0
     for seed in range(20):
         found = world("modelled", mix, seed)
@@ -302,7 +299,6 @@ def test_ctrl_c_gives_the_best_so_far(after: int) -> None:
 
 
 def test_ctrl_c_within_a_descent_keeps_what_it_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The descent is broken off after its third step; the moves done until then are not lost."""
     from heuristics.local_search import swap_neighbourhood as swaps
 
     problem = Problem(random_instance(3, sites=14, clients=20), replicas=5, voters=3)

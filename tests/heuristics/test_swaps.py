@@ -73,7 +73,6 @@ def close(one: float, other: float) -> bool:
 
 @given(EVERY, st.data())
 def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.DataObject) -> None:
-    """Finite entries are true values (or bounds below them); every allowed move has an entry."""
     leader, replicas = data.draw(feasible_sets(problem))
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, leader, replicas)
@@ -322,7 +321,6 @@ def test_known_descents_cost_no_step() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more than it may remember it keeps the last batch alone; only work is lost."""
     field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
     monkeypatch.setattr(tuning, "REMEMBERED_DESCENTS", 0)
     descent = SteepestDescent(field, lambda: False)

@@ -296,7 +296,6 @@ def test_bad_options_are_named(folder: str, options: list[str], said: str, comma
 
 
 def test_sweep_and_compare_take_losses(command: Run) -> None:
-    """Sweep and compare give the value of solve about losses."""
     asked = ["world27", "--replicas", "3", "--voters", "3"]
     lost = "mean after the loss of any site, clients move"
     worst = _json(command, ["solve", *asked, "--minimise", lost])

@@ -73,7 +73,6 @@ def test_infeasible():
 
 
 def test_deadline_keeps_the_start_and_an_honest_bound(hard):
-    """Stopped by the clock: the start or better, and a bound below it."""
     _, _, program, start = hard
     outcome = run_highs(program, Guard(deadline=time.perf_counter() + 0.2), start=start)
     assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, StopReason.TIME)
@@ -265,7 +264,6 @@ def exact_bound(program, lower, upper, dual):
 @settings(max_examples=examples(50))
 @given(problems(max_sites=5, max_clients=4), st.sampled_from(list(Recipe)))
 def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
-    """At the LP's duals: never above weak duality in rational arithmetic, and close to it."""
     assume(not reasons_infeasible(problem))
     program, _ = program_of(problem, recipe)
     relaxation = Relaxation(program)
@@ -349,7 +347,6 @@ def test_solver_and_proof_agree_on_a_larger_world():
 
 
 def test_a_bound_of_highs_is_not_used(monkeypatch):
-    """With proof=safe an overstated bound of HiGHS changes nothing."""
     real = search_module.run_highs
 
     def overstated(*args, **kwargs):
@@ -385,7 +382,6 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
 
 
 def test_limits_of_the_proof():
-    """Out of time or interrupted: the least bound of the nodes left."""
     problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
     program, milp = program_of(problem, Recipe.CHAIN)
     value = program.objective(values_at(milp, program, solve(problem, "exact").configuration))

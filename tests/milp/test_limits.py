@@ -46,7 +46,6 @@ WAYS = [("milp", SLOW_RECIPE), ("cp-sat", {"start": "none"}), ("cp-sat", {"start
 @pytest.mark.parametrize("limit", [0, 0.05, 0.5])
 @pytest.mark.parametrize(("method", "asked"), WAYS)
 def test_time_limit(method, asked, limit):
-    """The best plan so far and a bound that is one: no exception, no claim."""
     plan = solve(HARD, method, time_limit=limit, settings=asked)
     stopped, finished = Termination.TIME_LIMIT, Termination.FINISHED
     proven = plan.status is Status.OPTIMAL and limit > 0  # on a quick machine
@@ -130,7 +129,6 @@ def test_every_part_of_the_work_is_reported(monkeypatch):
 
 @pytest.mark.parametrize(("method", "asked"), [("milp", {}), ("cp-sat", {"start": "none"})])
 def test_a_report_before_each_leader(method, asked):
-    """A report comes after the floors, and one after the search of each leader."""
     heard = []
 
     def listen(progress):
@@ -181,7 +179,6 @@ RELAYED = (0.1, 0.8, 0.05, 0.03, 0.02)
 @settings(max_examples=examples(60))
 @given(problems(min_sites=3))
 def test_bounds_hold_at_every_report(problem):
-    """No report claims a bound above the optimum; bounds rise and incumbents fall."""
     truth = solve(problem, "exhaustive")
     assume(truth.found)
     heard = []
@@ -221,7 +218,6 @@ def test_interrupted_between_leaders(monkeypatch, patience):
 
 @pytest.mark.parametrize("method", ["milp", "cp-sat"])
 def test_no_time_at_all(method):
-    """The start, and no bound."""
     problem = Problem(sphere(12, seed=1, mix=RELAYED), replicas=4, voters=3)
     start = find_feasible(problem)
     plan = solve(problem, method, start=start, time_limit=0)
@@ -253,7 +249,6 @@ def test_most_leaders_need_no_program():
 
 
 def test_a_run_ends_when_its_bound_is_enough(monkeypatch):
-    """HiGHS is told where to stop, and its bound at that point is enough."""
     problem = Problem(sphere(10, seed=2), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
     asked = []
@@ -402,7 +397,6 @@ def conflict():
 
 
 def test_infeasible_by_two_searches():
-    """The complete search and HiGHS agree, and the plan says so."""
     problem = conflict()
     assert solve(problem, "exhaustive").status is Status.INFEASIBLE
     plan = solve(problem, "milp", settings=TOGETHER)

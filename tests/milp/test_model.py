@@ -50,7 +50,6 @@ def configurations(problem):
 @settings(max_examples=examples(60))
 @given(problems(max_sites=4, max_clients=4), RECIPES)
 def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
-    """Feasible: all rows hold and the objective is the evaluator's. Otherwise some row breaks."""
     assume(not reasons_infeasible(problem))
     milp = build(program_data(problem), recipe.rows)
     program = milp.program()
@@ -90,7 +89,6 @@ def test_fewer_voters_than_votes_break_a_row(recipe):
 @settings(max_examples=examples(60))
 @given(problems(max_sites=5, max_clients=5), RECIPES, st.sampled_from([1.0, 1.05, 2.0]))
 def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation):
-    """Configurations that a cutoff leaves out cost more than the cutoff."""
     best = solve(problem, "exhaustive")
     assume(best.found)
     cutoff = best.objective * inflation
@@ -107,7 +105,6 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
 
 @given(problems())
 def test_static_bound_is_a_bound(problem):
-    """b_ℓ is below every configuration that ℓ leads; its minimum below the optimum."""
     assume(not reasons_infeasible(problem))
     terms = program_data(problem)
     best = solve(problem, "exhaustive")
@@ -188,7 +185,6 @@ def test_weights_of_very_different_size_get_flows_of_their_own():
 
 
 def test_forbidding_cuts_off_supersets_only():
-    """The cut for plans over budget spares other leaders and other replica sets."""
     problem = Problem(sphere(5), replicas=(2, 3), voters=1)
     milp = build(program_data(problem), Recipe.CHAIN.rows)
     milp.forbid(Configuration.of(0, [0], [0, 1]))
@@ -222,7 +218,6 @@ def test_a_bad_start_hides_no_pruning_error(problem, method):
     st.sampled_from([1e-9, 1e-3, 1e6, 1e12]),
 )
 def test_scale_of_the_counts_changes_nothing(problem, factor):
-    """From fractions of an operation to 10^14 of them."""
     instance = problem.instance.replace(counts=problem.instance.counts * factor)
     plan = solve(problem, "milp", settings={"start": "none"})
     scaled = solve(problem.replace(instance=instance), "milp", settings={"start": "none"})
@@ -234,7 +229,6 @@ def test_scale_of_the_counts_changes_nothing(problem, factor):
 @settings(max_examples=examples(20))
 @given(problems(min_sites=3, kinds={"quorum", "pinned", "range"}), st.integers(0, 2**32 - 1))
 def test_clients_of_very_different_size(problem, seed):
-    """Client loads spread over twelve orders of magnitude, against exhaustive search."""
     spread = 10.0 ** np.random.default_rng(seed).integers(-6, 7, len(problem.instance.clients))
     counts = problem.instance.counts * spread[:, np.newaxis]
     problem = problem.replace(instance=problem.instance.replace(counts=counts))
@@ -369,7 +363,6 @@ STRONGER = [
 @settings(max_examples=examples(25))
 @given(problems())
 def test_order_of_strength(problem):
-    """LP bounds are ordered as derived, and none exceeds the optimum."""
     assume(not reasons_infeasible(problem))
     best = solve(problem, "exhaustive")
     bound = {recipe: strength(problem, recipe)["bound"] for recipe in Recipe}

@@ -188,7 +188,6 @@ def test_one_interval_stands_for_its_month(seed: int) -> None:
 @given(st.integers(0, 10_000), st.floats(0.01, 100.0))
 @settings(max_examples=examples(20))
 def test_prices_and_counts_scale_the_cost(seed: int, factor: float) -> None:
-    """Other money for the same things, and more operations at the same hours."""
     instance = paid_instance(seed, non_voting=bool(seed % 2))
     prices = instance.prices
     assert prices is not None
@@ -394,7 +393,6 @@ def test_a_plan_file_and_back(tmp_path: Path) -> None:
 
 
 def test_old_manifests_do_not_change(tmp_path: Path) -> None:
-    """Prices of older versions give the same keys, tables and fingerprint."""
     old = paid_instance(0).replace(prices=Prices([1.0] * 5, None, 0.0))  # type: ignore[arg-type]
     save_instance(old, tmp_path / "old")
     manifest = json.loads((tmp_path / "old" / "instance.json").read_text())

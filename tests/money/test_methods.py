@@ -64,7 +64,6 @@ def takers(problem: Problem) -> list[str]:
 @pytest.mark.parametrize("seed", seeds(1, 60))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_budget_is_proven(seed: int, kind: str) -> None:
-    """At, below and above breakpoints."""
     free = paid_problem(seed, kind)
     known = sorted((money, value) for value, money, _ in everything(free))
     steps: list[tuple[float, float]] = []
@@ -266,7 +265,6 @@ def test_every_point_and_no_other(seed: int, near: bool) -> None:
 
 
 def test_supported_points_need_no_budget() -> None:
-    """Points on the lower hull come from weights alone, with the bound that a budget would give."""
     problem = small_problem(paid_instance(5, near=False), 5)
     budgets: list[float | None] = []
 

@@ -278,7 +278,6 @@ def test_mutations_are_refused():
 
 @given(problems(kinds=TAKEN), st.floats(1.0001, 3))
 def test_no_bound_above_the_optimum_can_be_proved(problem, factor):
-    """For every claim that the check accepts, no configuration is better."""
     plan = certified(problem)
     if plan is None or plan.objective == 0:
         return
@@ -373,7 +372,6 @@ COMPILED = compiled_available()
 
 @pytest.mark.parametrize("seed", seeds(60, 400))
 def test_no_set_costs_less_than_the_bound_with_detours(seed):
-    """Ties, zero costs, sites that are out, any multipliers: the bound holds for every set."""
     rng = np.random.default_rng(seed)
     clients, sites = int(rng.integers(1, 5)), int(rng.integers(2, 7))
     rank = np.argsort(rng.random((clients, sites)), axis=1)
@@ -451,7 +449,6 @@ def test_trees_of_one_leader_count_them(monkeypatch):
 @pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 @pytest.mark.parametrize("seed", seeds(8, 60))
 def test_a_certificate_with_detours_proves_no_more_than_it_says(seed):
-    """A claim above the optimum is refused, with the multipliers that prove the optimum."""
     plan = placement.solve(_relayed_question(seed))
     certificate = plan.certificate
     assert check_certificate(plan).bound <= plan.objective

@@ -269,7 +269,6 @@ def test_programs_of_any_parts_find_what_enumeration_finds(problem):
 
 @given(questions())
 def test_what_is_proven_is_proved_again(question):
-    """Every question of a small test network has the value of enumeration, and a proof."""
     _, problem = question
     plan = run(EXACT, problem, Options())
     assert plan.status in PROVEN
@@ -332,7 +331,6 @@ class Interrupt:
 @given(calls())
 @settings(max_examples=examples(1000, 8))
 def test_every_method_answers_truly_or_names_one_that_does(call):
-    """Heuristics, tiers and referees: statuses, bounds and refusals, against enumeration."""
     problem, options = call
     world = World("drawn", problem)
     for name in available():

@@ -33,7 +33,6 @@ NUMBERS = [
 
 @pytest.mark.parametrize("value", NUMBERS, ids=lambda value: str(value)[:8])
 def test_no_number_of_a_certificate_proves_what_is_false(value):
-    """A certificate with any value in place of a number is refused, or its claim is true."""
     plan = solve(plain())
     least = optimum(plan.problem)
     events = plan.certificate["proofs"][0]["events"]

@@ -438,7 +438,6 @@ def test_a_plan_without_a_proof_is_refused(tmp_path, command):
 
 
 def test_a_search_is_repeated(tmp_path, command):
-    """A plan that another method proved without a certificate holds, and a worse one does not."""
     plan = solve(tmp_path, "--set", "certificate=false")
     command("check", plan, code=2)
     said = command("check", plan, "--again", code=0).out

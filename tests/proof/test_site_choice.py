@@ -261,7 +261,6 @@ def test_the_floor_obeys_the_rules_for_replicas():
 
 @pytest.mark.parametrize("seed", range(examples(300)))
 def test_no_site_is_ruled_out_that_the_best_set_holds(seed):
-    """Against all sets of replicas and voters: caps, pins, votes, ties, far and near sites."""
     rng = np.random.default_rng(seed)
     sites, voters = 9, int(rng.integers(2, 4))
     most = voters + int(rng.integers(0, 2))

@@ -91,7 +91,6 @@ def test_too_few_survivors_is_infinite_not_an_error():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
 def test_missing_rtts_are_refused(bad):
-    """8. A missing RTT is never taken for 0."""
     rtt = LINE.copy()
     rtt[2, 3] = bad
     with pytest.raises(InputError, match=r"rtt.*'c'.*'d'"):
@@ -167,7 +166,6 @@ def test_evaluator_against_the_definitions(seed):
 
 
 def test_plans_are_checked():
-    """A configuration beyond the bounds of the goal, or a bound above its value, is found out."""
     problem = line().with_goal(Goal(read_bound=1.0))
     with pytest.raises(SolverError, match="breaks the bounds"):
         QuorumPlan.of(problem, QuorumConfiguration((0, 1, 2), 2, 2), method="wrong")
@@ -255,7 +253,6 @@ def problem(rules, sites=6, **options):
     ],
 )
 def test_quorum_rules(rules, words):
-    """The sentence holds the numbers, whatever the method."""
     asked = problem(rules)
     for plan in (solve(asked), bisect(asked, CpSatCovering())):
         assert plan.status is Status.INFEASIBLE
@@ -470,7 +467,6 @@ def test_too_many_sets_are_refused():
 
 
 def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
-    """Ctrl-C inside one key of a batch stops the batch; no half-solved row is written."""
     problem = key()
 
     def interrupted(self, *arguments):

@@ -88,7 +88,6 @@ def test_default_goal(seed):
 
 @pytest.mark.parametrize("seed", seeds(32, 160))
 def test_other_goals(seed):
-    """Reads first, writes first, weighted, bounded, normal against worst."""
     rng = np.random.default_rng([1, seed])
     problem = random_problem(rng)
     bounds = {}
@@ -443,7 +442,6 @@ def test_bisection_without_swaps(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", seeds(8, 40))
 def test_swaps(seed):
-    """Swaps obey rules, bounds and caps, are never worse, and end where no swap helps."""
     rng = np.random.default_rng([76, seed])
     problem = random_problem(rng, sites=7)
     bound = float(rng.choice(threshold_values(problem)))

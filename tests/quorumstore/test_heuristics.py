@@ -42,7 +42,6 @@ def heuristic_plans(problem, rng):
 
 @pytest.mark.parametrize("seed", seeds(12, 60))
 def test_never_better_than_the_optimum(seed):
-    """Bound <= optimum <= heuristic value, over goals and rules."""
     rng = np.random.default_rng([30, seed])
     rules = random_rules(rng)
     if seed % 5 == 0:
@@ -111,7 +110,6 @@ def test_bounds_out_of_reach_give_no_plan():
 
 
 def test_baselines():
-    """Each takes the sites its rule names."""
     rtt = np.abs(np.subtract.outer([0, 10, 50, 51, 100], [0, 10, 50, 51, 100])) + 1.0
     problem = QuorumProblem(rtt, [5, 0, 9, 0, 6], [0, 0, 1, 0, 0], sites=list("abcde"))
     assert busiest_sites(problem).replicas == ("a", "c", "e")

@@ -82,7 +82,6 @@ def test_proportional_keys_are_solved_once(tmp_path):
 
 
 def test_processes_and_parquet_give_the_same(source, tmp_path):
-    """Two processes, Parquet in and out: the same table."""
     key_table(60).to_parquet(tmp_path / "keys.parquet")
     solve_keys(store(), source, tmp_path / "one.csv", batch=9)
     solve_keys(store(), tmp_path / "keys.parquet", tmp_path / "two.parquet", batch=9, processes=2)
@@ -101,7 +100,6 @@ def test_a_key_called_na_is_a_key(tmp_path):
 
 
 def test_keys_without_requests_and_without_a_solution(tmp_path):
-    """Keys without requests or solution get a row that says so, and stop no other key."""
     table = key_table(3)
     table.loc[1, table.columns[1:]] = 0
     table.to_csv(tmp_path / "k.csv", index=False)
@@ -148,8 +146,6 @@ def test_interrupted_run_is_continued(source, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_done(source, tmp_path):
-    """The summary says interrupted; running again finishes."""
-
     def interrupt(state):
         if state.keys >= 15:
             raise KeyboardInterrupt
@@ -161,8 +157,6 @@ def test_ctrl_c_keeps_what_is_done(source, tmp_path):
 
 
 def test_a_different_run_is_not_continued(source, tmp_path):
-    """Rows made under other rules or keys are refused, not mixed in."""
-
     def interrupt(state):
         raise KeyboardInterrupt
 

@@ -38,7 +38,6 @@ def opened(browser: Browser, source: str, folder: Path) -> None:
     "fault", ["<script>null.x</script>", "<script>console.error(1)</script>", "<img src=no.png>"]
 )
 def test_faults_are_noticed(browser: Browser, tmp_path: Path, fault: str) -> None:
-    """The check of the console is not deaf: an error in a page fails it."""
     with pytest.raises(AssertionError):
         opened(browser, f"<!doctype html><title>x</title>{fault}", tmp_path)
 
@@ -61,7 +60,6 @@ def test_pages_open(browser: Browser, tmp_path: Path, name: str) -> None:
 
 
 def test_hostile_names_stay_text(browser: Browser, tmp_path: Path) -> None:
-    """No name runs, none makes an element; each is there to be read."""
     browser.resize(1280)
     opened(browser, report_html(worlds.hostile_plan()), tmp_path)
     assert browser.run("return document.scripts.length") == 2
@@ -104,7 +102,6 @@ def test_tables_sort(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_long_tables_fold(browser: Browser, tmp_path: Path) -> None:
-    """Two thousand clients are folded to twenty rows, and all there on request."""
     browser.resize(1280)
     opened(browser, report_html(worlds.plan_of_size(20, 2000)), tmp_path)
     count = (
@@ -135,7 +132,6 @@ def test_the_map_answers_to_keys(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_the_reader_can_prefer_dark(browser: Browser, tmp_path: Path) -> None:
-    """A page follows what the system says."""
     ground = "return getComputedStyle(document.body).backgroundColor"
     try:
         browser.dark()
@@ -146,7 +142,6 @@ def test_the_reader_can_prefer_dark(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_controls_have_names(browser: Browser, tmp_path: Path) -> None:
-    """Everything that takes the focus says what it is; headings go down one level at a time."""
     browser.resize(1280)
     opened(browser, report_html(worlds.plan_of_size(8, 30)), tmp_path)
     nodes = browser.devtools("Accessibility.getFullAXTree")["nodes"]

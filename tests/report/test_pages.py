@@ -76,7 +76,6 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_are_well_formed_and_self_contained(name: str) -> None:
-    """Every element is closed, every id there once, nothing is fetched, every replica is shown."""
     plan = PLANS[name]()
     page = Page(report_html(plan))
     ids = [a["id"] for _, a in page.tags if "id" in a]
@@ -173,7 +172,6 @@ def test_latency_shares_are_a_distribution(clients: list[tuple[float, float]]) -
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 9))
 def test_ticks_cover(low: float, extent: float, most: int) -> None:
-    """Ticks are evenly spaced round numbers around the interval, and not too many."""
     marks = ticks(low, low + extent, most)
     step = marks[1] - marks[0]
     assert marks[0] <= low + 1e-6 * step

@@ -72,7 +72,6 @@ def test_hostile_names_never_become_another_statement(name, least, most, options
 
 @pytest.mark.parametrize("name", WRONG)
 def test_the_parser_refuses_what_is_wrong(name):
-    """The checks above can fail."""
     assert {answer["count"] for answer in parsed(go_program(name), WRONG[name])} == {-1}
 
 

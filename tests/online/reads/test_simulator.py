@@ -91,7 +91,6 @@ def test_idle_latencies_by_hand():
 
 
 def test_busy_time_is_demand():
-    """Work at every node equals the demand of the laws; throughput stays below their bound."""
     problem = ReadProblem.uniform(5)
     strategy = ReadStrategy.coin(problem, X)
     law = bottleneck(RaftCluster(), ReadWorkload(), strategy)
@@ -463,7 +462,6 @@ def test_latencies_without_faults_by_hand():
 
 @pytest.mark.parametrize("seed", seeds(4, 40))
 def test_logs_of_all_nodes_agree_as_far_as_they_are_committed(seed):
-    """State machine safety of Raft, and one leader per term, looked at from outside."""
     elected = []
 
     class Watched(_ElectionSimulation):
@@ -502,6 +500,5 @@ def test_a_cell_of_every_suite(suite):
 
 
 def test_common_random_numbers():
-    """Two rules of a suite see the same operations."""
     first, second, *_ = online_reads.SUITES["clients"]()
     assert first.run(1, 300)["reads"] == second.run(1, 300)["reads"]

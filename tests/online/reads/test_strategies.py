@@ -91,7 +91,6 @@ def goals(problem: ReadProblem) -> list[ReadGoal]:
 
 @pytest.mark.parametrize("seed", seeds(12, 200))
 def test_the_optimum_is_that_of_all_sets(seed):
-    """Proven by the bound that no solver computed."""
     problem = random_problem(seed)
     for goal in goals(problem):
         plan, expected = solve_compact(problem, goal), reference(problem, goal)
@@ -129,7 +128,6 @@ def test_units_do_not_matter(scale):
 
 
 def test_infeasible_says_why():
-    """The limit that cannot be kept, with what can; or that limits clash."""
     problem = ReadProblem.uniform(5)
     (note,) = solve_compact(problem, ReadGoal.least_latency(0.4)).notes
     assert note == "the busiest node is used at least 0.428571, the limit is 0.4"
@@ -196,7 +194,6 @@ def test_quoracle_agrees():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_pricing_finds_the_cheapest(seed):
-    """Against looking at every set of every gateway."""
     rng = np.random.default_rng([43, seed])
     problem = random_problem(seed)
     prices, per_ms = rng.integers(0, 5, problem.nodes) / 2.0, float(rng.integers(0, 3))
@@ -213,7 +210,6 @@ def test_pricing_finds_the_cheapest(seed):
 
 @pytest.mark.parametrize("seed", range(15))
 def test_any_prices_bound_every_strategy(seed):
-    """Weak duality: prices drawn at random never exceed the optimum."""
     problem = random_problem(seed, most=5)
     rng = np.random.default_rng([44, seed])
     for goal in goals(problem):
@@ -347,7 +343,6 @@ TABLE = [
 
 @pytest.mark.parametrize(("nodes", "p", "x", "served", "reduction"), TABLE)
 def test_table(nodes, p, x, served, reduction):
-    """Every entry, worked by hand, as an exact fraction."""
     share = uniform_share(nodes)
     assert inclusion_probability(nodes) == Fraction(p)
     assert share == slide_share(nodes) == Fraction(x)
@@ -362,7 +357,6 @@ def test_the_28_percent_of_the_talk_is_two_sevenths():
 
 @pytest.mark.parametrize("nodes", range(3, 10))
 def test_loads_by_counting_every_quorum(nodes):
-    """Count, over all gateways and quorums, how often each node is read."""
     m, share = nodes // 2, Fraction(1, 5)
     reads = [Fraction(0)] * nodes
     reads[0] += 1  # L reads its own copy

@@ -207,7 +207,6 @@ def cases(
     [("exact", examples(50)), ("local-search", examples(16)), ("kq", examples(20))],
 )
 def test_no_configuration_is_cheaper(method: str, count: int) -> None:
-    """The exact method proves it for every case; a bound never lies above the true least."""
     proven = compared = 0
     for problem, every, current, prices, horizon in cases(range(count)):
         worth = {}

@@ -101,7 +101,6 @@ def test_nobody_beats_the_oracle_and_constants_lie_between_best_and_worst(case):
 @settings(max_examples=examples(40))
 @given(case=cases(), seed=st.integers(0, 2**32 - 1))
 def test_nobody_knows_the_future(case, seed):
-    """Another demand from interval k on changes no choice up to and with k."""
     problem, trace, deployments = case
     rng = np.random.default_rng(seed)
     k = int(rng.integers(1, len(trace.intervals)))
@@ -125,7 +124,6 @@ def test_nobody_knows_the_future(case, seed):
 @settings(max_examples=examples(40))
 @given(case=cases(varying=False, decays=(1.0, 1.5, 2.0)))
 def test_the_optimized_leader_is_what_the_methods_answer(case):
-    """Against methods `leader` and `tier2`, one by one."""
     problem, trace, deployments = case
     instance = problem.instance
     result = replay(problem, trace, deployments)
@@ -217,7 +215,6 @@ def test_constraints_hold_in_tier_2(case, cap, level):
 @settings(max_examples=examples(20))
 @given(case=cases())
 def test_scores_of_all_leaders(case):
-    """Of all leaders the oracle has the least sum of scores, the worst constant the greatest."""
     problem, trace, deployments = case
     result = replay(problem, trace, deployments)
     for tier in (1, 2):
@@ -260,7 +257,6 @@ def test_two_towns_by_hand():
 
 
 def test_copies_are_counted():
-    """Two sites, one replica: it is copied every time the leader moves."""
     problem, trace, both = two_towns(READS_MOVE, decay=2.0)
     alone = problem.replace(replicas=1, voters=1)
     result = replay(alone, trace, both, tiers=(1, 3))

@@ -409,7 +409,6 @@ def test_cities_belong_to_the_closest_client():
 
 
 def test_a_problem_needs_no_demand_of_its_own():
-    """The instance's counts are not what is replayed."""
     problem, trace, held = world27(2)
     other = problem.replace(
         instance=problem.instance.replace(counts=np.ones((60, 5)), intervals=())

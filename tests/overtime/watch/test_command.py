@@ -298,7 +298,6 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_state_that_no_watch_wrote_is_refused(
     three: Path, tmp_path: Path, field: str, forgery: str
 ) -> None:
-    """The error names file, table, column and value; nothing is recommended from it."""
     shutil.copytree(three, tmp_path / "it")
     state, folder = tmp_path / "it" / "s.db", tmp_path / "it" / "in"
     link = sqlite3.connect(state)

@@ -80,7 +80,6 @@ POISON = {
 
 @pytest.mark.parametrize("name", POISON)
 def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path, name: str) -> None:
-    """An unreadable file is reported by name, once; the others are used, and a restart goes on."""
     counts, folder = demand(2), tmp_path / "in"
     drop(folder, name, POISON[name])
     drop(folder, "zz.csv", csv_text(world(), [8], counts[:1]))
@@ -123,7 +122,6 @@ def test_a_bad_line_of_a_table_that_grows_is_named_until_it_is_mended(tmp_path: 
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    """Nothing waits for what a pipe may bring."""
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / "pipe.csv")
     for source in (tmp_path / "in", tmp_path / "in" / "pipe.csv"):
@@ -135,7 +133,6 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The watch goes on with the others, and a table that outgrew the limit is reported."""
     counts, folder = demand(1), tmp_path / "in"
     good = csv_text(world(), [8], counts)
     monkeypatch.setattr("placement.io.formats.files.LARGEST_FILE", len(good))
