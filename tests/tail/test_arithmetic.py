@@ -111,19 +111,6 @@ def test_quorum_by_hand():
     assert quorum_distribution(others, 1) == pytest.approx([1, 0, 0, 0])
 
 
-@pytest.mark.parametrize("quorum", [2, 3, 4, 5])
-def test_quorum_equals_monte_carlo(quorum):
-    rng = np.random.default_rng(11)
-    others = distributions(rng, 4, 40)
-    exact = np.cumsum(quorum_distribution(others, quorum))
-    draws = 200_000
-    sampled = np.array([rng.choice(40, size=draws, p=p) for p in others])
-    waits = np.sort(sampled, axis=0)[quorum - 2]
-    empirical = np.bincount(waits, minlength=40).cumsum() / draws
-    error = 5 * np.sqrt(np.maximum(exact * (1 - exact), 1e-6) / draws)
-    assert (np.abs(empirical - exact) <= error).all()
-
-
 def test_percentiles():
     d = np.array([0.5, 0.25, 0.25])
     assert [percentile(d, p, horizon=3) for p in (0.1, 0.5, 0.51, 0.75, 0.9, 1.0)] == [

@@ -11,7 +11,6 @@ import placement
 from placement import Instance
 from placement.errors import InputError, PlacementWarning, UnitsWarning, UnsupportedError
 from placement.io import load_plan, read_rtt, save_instance, save_plan
-from placement.io.feeds.rtt_tables import read_pairs
 from placement.io.plan_file import Reference
 from placement.io.rtt_distributions import read_distributions
 from placement.measures.question import MeasureQuestion, percentile_question
@@ -477,40 +476,3 @@ def test_import_takes_means_from_the_table_or_from_the_percentiles(tmp_path):
     table = read_rtt(tmp_path / "without.csv", "percentiles")
     assert table.values[0, 0] == pytest.approx(23.301196, abs=1e-6)  # worked by hand in `shapes`
     assert "means of the percentiles" in table.provenance[0]
-
-
-def test_published_percentiles_come_back(tmp_path):
-    """A table as the clouds publish it, drawn: every percentile of every pair, to a bin's width."""
-    path, rng = tmp_path / "percentiles.csv", np.random.default_rng(3)
-    lines = ["src,dst,rtt_mean_ms," + ",".join(f"rtt_p{p}_ms" for p in (10, 25, 50, 75, 90, 99))]
-    for a in "abcdefghij":
-        for b in "abcdefghij":
-            drawn = rng.uniform(3, 250) + rng.lognormal(1, 0.8, 500)
-            cells = [drawn.mean(), *np.percentile(drawn, [10, 25, 50, 75, 90, 99])]
-            lines.append(",".join([a, b, *(f"{cell:.2f}" for cell in cells)]))
-    path.write_text("\n".join(lines))
-    pairs = read_pairs(path)
-    assert pairs.percents == (10, 25, 50, 75, 90, 99)
-    table = read_rtt(path)
-    names = table.sources
-    between = table.values.copy()
-    np.fill_diagonal(between, 0)
-    instance = Instance(
-        sites=names,
-        clients=names,
-        client_rtt=table.values,
-        site_rtt=between,
-        counts=np.ones((len(names), 5)),
-    )
-    made = read_distributions(path, instance)
-    for i, a in enumerate(names):
-        for j, b in enumerate(names):
-            reached = np.cumsum(made.client_site[i, j])
-            for percent, value in zip(pairs.percents, pairs.pairs[a, b][0], strict=True):
-                place = np.searchsorted(reached, percent / 100 - 1e-9)
-                assert place <= value + 0.5 + 1e-6
-    problem = placement.Problem(
-        instance, replicas=list(names[:5]), voters=3, objective=percentile_question(99, made)
-    )
-    assert placement.solve(problem, "exact").status == "optimal"
-    assert isinstance(made, Distributions)
