@@ -1,7 +1,6 @@
 """Sensitivity: ranges and runners-up against exhaustive search, and ``placement explain``."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -306,11 +305,10 @@ def plan(tmp_path_factory):
     return str(path)
 
 
-def test_text_and_json(plan, capsys, command):
-    text = command("explain", plan, "--clients", "2", "--runner-ups", "3", code=0).out
-    assert "Next best plans, each proven" in text
-    assert main(["explain", plan, "--clients", "2", "--runner-ups", "3", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+def test_text_and_json(plan, command):
+    asked = ("explain", plan, "--clients", "2", "--runner-ups", "3")
+    assert "Next best plans, each proven" in command(*asked, code=0).out
+    answer = command(*asked, "--json", code=0).document
     overheads = [row["overhead_percent"] for row in answer["runner_ups"]]
     assert len(overheads) == 3
     assert overheads == sorted(overheads)

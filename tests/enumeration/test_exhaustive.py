@@ -413,20 +413,6 @@ def test_the_last_of_repeated_edges_counts() -> None:
     assert (plan.leader, plan.replicas, plan.score) == ("n2", ("n2",), 8.0)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_two_medians_of_a_whole_graph(seed: int) -> None:
-    read = pmed.draw(100, 5, seed)
-    d = read.distances
-    pairs = itertools.combinations(range(len(d)), 2)
-    # Lexicographic order and a strict minimum: the first pair of those that tie.
-    value, best = min((float(np.minimum(d[a], d[b]).sum()), (a, b)) for a, b in pairs)
-    plan = solve(read.problem(medians=2), "exhaustive")
-    assert (plan.status, plan.score) == (Status.OPTIMAL, value)
-    assert plan.configuration is not None
-    assert plan.configuration.replicas == best
-    assert plan.configuration.leader == best[0]
-
-
 @pytest.mark.parametrize("seed", [1, 4])
 @pytest.mark.parametrize("medians", [3, 5])
 def test_medians_among_some_nodes_by_an_integer_program(seed: int, medians: int) -> None:
