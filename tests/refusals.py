@@ -1,4 +1,4 @@
-"""What is refused, and the words that say why."""
+"""Refusals, and the words that say why."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
