@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11669,
-    "tests": 47876,
+    "tests": 48180,
 }
 
 ROOMS = {
@@ -70,13 +70,13 @@ ROOMS = {
     "placement/text": 728,
     "placement/workloads": 1432,
     "tests/analysis": 1488,
-    "tests/benchmarks": 1764,
-    "tests/cli": 2052,
+    "tests/benchmarks": 1780,
+    "tests/cli": 2068,
     "tests/contingency": 763,
     "tests/databases": 3640,
     "tests/datasets": 839,
     "tests/evaluation": 747,
-    "tests/exact": 2172,
+    "tests/exact": 2460,
     "tests/fleet": 1342,
     "tests/heuristics": 1437,
     "tests/io": 2663,
