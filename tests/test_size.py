@@ -20,7 +20,7 @@ PACKAGES = {
     "placement": 69055,
     "formulations": 31799,
     "heuristics": 5473,
-    "benchmarks": 11669,
+    "benchmarks": 11691,
     "tests": 48180,
 }
 
@@ -28,7 +28,7 @@ ROOMS = {
     "benchmarks/commit_paths": 995,
     "benchmarks/exact": 1621,
     "benchmarks/explore": 195,
-    "benchmarks/harness": 2467,
+    "benchmarks/harness": 2489,
     "benchmarks/instances": 509,
     "benchmarks/live": 934,
     "benchmarks/online": 1742,
