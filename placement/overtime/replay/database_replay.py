@@ -115,7 +115,7 @@ class DatabaseReplay:
 
     def may_lead(self, site: int) -> bool:
         """Return whether a site may lead the database."""
-        return bool(self.problem.rules.may_lead[site])
+        return bool(self.question.rules.may_lead[site])
 
     @cached_property
     def asked(self) -> list[Problem | None]:
