@@ -117,6 +117,15 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., object]:
 
 
 @pytest.fixture
+def bench(capsys: pytest.CaptureFixture[str]) -> Callable[..., object]:
+    """Run the command line of the benchmarks in this process."""
+    from benchmarks.__main__ import main
+    from tests.cli.command import runner
+
+    return runner(capsys, main)
+
+
+@pytest.fixture
 def uncollected() -> Iterator[None]:
     """Collect no garbage: an interrupt is lost where it meets a callback of the collector."""
     gc.disable()

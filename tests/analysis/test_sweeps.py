@@ -1,5 +1,6 @@
 """sweep and pareto against solving every cell by hand, of every objective; their pictures."""
 
+import dataclasses
 import itertools
 import math
 import re
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Contingency, Instance, Prices, Problem, Termination
+from placement import Contingency, Prices, Problem, Termination
 from placement.analysis import pareto_frontier
 from placement.analysis import sweep as sweeps
 from placement.errors import InputError, MissingDependencyError
@@ -27,21 +28,11 @@ from tests.effort import examples
 from tests.strategies import NESTED, problems
 
 
-def world(sites=6, clients=5, seed=2, prices=True, whole=False):
-    rng = np.random.default_rng(seed)
-    rtt = rng.uniform(5, 200, (sites, sites))
-    np.fill_diagonal(rtt, 0)
-    transfer = rng.uniform(0, 0.1, (sites, sites))
-    np.fill_diagonal(transfer, 0)
-    storage = rng.integers(1, 4, sites).astype(float) if whole else rng.uniform(1, 9, sites)
-    return Instance(
-        sites=tuple(f"s{i}" for i in range(sites)),
-        clients=tuple(f"c{i}" for i in range(clients)),
-        client_rtt=rng.uniform(1, 200, (clients, sites)),
-        site_rtt=rtt,
-        counts=rng.integers(1, 90, (clients, 5)).astype(float),
-        prices=Prices(storage, None if whole else transfer, 3.0) if prices else None,
-    )
+def world(whole=False, prices=True):
+    instance = random_instance(2, clients=5, prices=prices)
+    if not prices or whole:
+        return instance
+    return instance.replace(prices=dataclasses.replace(instance.prices, written_gb=0.3))
 
 
 def frontier(*asked):
@@ -174,14 +165,18 @@ def test_a_session_is_for_one_number_of_voters_and_a_method_without_one_starts_f
 
 def test_the_constraints_of_a_problem_hold_in_every_cell():
     problem = Problem(
-        world(), replicas=4, voters=["s1", "s2"], forbidden=["s0"], pinned=["s3", "s4"]
+        world(),
+        replicas=4,
+        voters=["site-1", "site-2"],
+        forbidden=["site-0"],
+        pinned=["site-3", "site-4"],
     )
     table = placement.sweep(problem, replicas=range(2, 5), method="exhaustive")
     by_size = table.set_index("replicas")
     assert by_size["status"][2] == "refused"
     assert by_size["status"][4] == "optimal"
-    assert set(by_size["replica_sites"][4]) == {"s1", "s2", "s3", "s4"}
-    assert set(by_size["voter_sites"][4]) == {"s1", "s2"}
+    assert set(by_size["replica_sites"][4]) == {"site-1", "site-2", "site-3", "site-4"}
+    assert set(by_size["voter_sites"][4]) == {"site-1", "site-2"}
     assert by_size["voters"][4] == 2
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import DEVNULL
 from types import MappingProxyType
 from unittest.mock import Mock
 
@@ -28,6 +29,7 @@ from benchmarks.harness.results import RESULTS, alone_in, read_json, read_rows
 from benchmarks.harness.suites import SUITES, CellLimits, Grid, InstanceRecipe, LossRule, Suite
 from placement.errors import InputError
 from tests.benchmarks.test_runner import alive
+from tests.cli.command import Run
 
 QUICK = CellLimits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
@@ -47,21 +49,17 @@ def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
     return small
 
 
-def test_run_report_and_diff(
-    suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_report_and_diff(suite: Suite, tmp_path: Path, bench: Run) -> None:
     """A run says on what it ran; resuming adds nothing; a file is no worse than itself."""
     path = tmp_path / "new" / "small.jsonl"
-    command = ["run", "small", "--results", str(path.parent)]
-    assert harness.main([*command, "--method", "best-of"]) == 0
-    assert harness.main([*command, "--force", "--method", "exhaustive"]) == 0
+    command = ["run", "small", "--results", path.parent]
+    bench(*command, "--method", "best-of", code=0)
+    bench(*command, "--force", "--method", "exhaustive", code=0)
     assert len(read_results(path).rows) == 1
-    capsys.readouterr()
-    assert harness.main([*command, "--resume"]) == 0
-    out, err = capsys.readouterr()
-    assert "Failure constraint: none" in out
-    assert "1 refused" in out
-    assert "1 of 3 cells are done" in err
+    done = bench(*command, "--resume", code=0)
+    assert "Failure constraint: none" in done.out
+    assert "1 refused" in done.out
+    assert "1 of 3 cells are done" in done.err
     results = read_results(path)
     for run in results.runs:
         assert run["suite"] == "small"
@@ -70,42 +68,33 @@ def test_run_report_and_diff(
     assert sorted(row["outcome"] for row in results.rows) == ["ok", "ok", "refused"]
 
     before = path.read_bytes()
-    assert harness.main([*command, "--resume"]) == 0
+    assert "3 of 3 cells are done" in bench(*command, "--resume", code=0).err
     assert path.read_bytes() == before
-    assert "3 of 3 cells are done" in capsys.readouterr().err
 
-    capsys.readouterr()
-    assert harness.main(["report", str(path), "--markdown"]) == 0
-    assert "| exhaustive | 1 | 1 | 1 | 0 %" in capsys.readouterr().out
-    assert harness.main(["report", str(path), "--plot", str(tmp_path / "small.png")]) == 0
+    assert "| exhaustive | 1 | 1 | 1 | 0 %" in bench("report", path, "--markdown", code=0).out
+    bench("report", path, "--plot", tmp_path / "small.png", code=0)
     assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
     gaps, times = method_panels(results.rows, ["exhaustive"])
     ((sizes, values, _),) = gaps.lines.values()
     assert (list(sizes), values) == ([3], [0.0])
     assert list(times.lines) == ["_exhaustive"]
-    assert harness.main(["diff", str(path), str(path)]) == 0
-    assert "0 worse" in capsys.readouterr().out
+    assert "0 worse" in bench("diff", path, path, code=0).out
 
 
-def test_diff_says_what_got_worse_and_fails(
-    suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_says_what_got_worse_and_fails(suite: Suite, tmp_path: Path, bench: Run) -> None:
     path, other = tmp_path / "small.jsonl", tmp_path / "b.jsonl"
-    command = ["run", "small", "--results", str(tmp_path), "--method", "exhaustive"]
-    assert harness.main(command) == 0
+    bench("run", "small", "--results", tmp_path, "--method", "exhaustive", code=0)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
         if line.get("status") == "optimal":
             line |= {"status": "feasible", "bound": None}
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    capsys.readouterr()
-    assert harness.main(["diff", str(path), str(other)]) == 2
-    out = capsys.readouterr().out
+    out = bench("diff", path, other, code=2).out
     assert "optimal → feasible" in out
     assert "exhaustive" in out
 
 
-def test_retry_runs_what_failed_again(suite: Suite, tmp_path: Path) -> None:
+def test_retry_runs_what_failed_again(suite: Suite, tmp_path: Path, bench: Run) -> None:
     """With --retry a cell that was missing gets a second row, which counts; others do not."""
     path = tmp_path / "small.jsonl"
     cell = suite.cells()[0]
@@ -113,18 +102,15 @@ def test_retry_runs_what_failed_again(suite: Suite, tmp_path: Path) -> None:
     row |= {"kind": "row", "run": 1, "outcome": "missing", "reason": "not installed"}
     run = {"kind": "run", "format": FORMAT, "version": VERSION, "id": 1, "machine": {}}
     path.write_text(f"{json.dumps(run)}\n{json.dumps(row)}\n")
-    command = ["run", "small", "--results", str(tmp_path), "--resume", "--method", "best-of"]
-    assert harness.main(command) == 0
+    command = ["run", "small", "--results", tmp_path, "--resume", "--method", "best-of"]
+    bench(*command, code=0)
     assert [row["outcome"] for row in read_results(path).rows] == ["missing"]
-    assert harness.main([*command, "--retry"]) == 0
+    bench(*command, "--retry", code=0)
     assert [row["outcome"] for row in read_results(path).rows] == ["ok"]
 
 
 def test_a_defect_shows_in_the_exit_code(
-    suite: Suite,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Run
 ) -> None:
     program = (
         "import json, sys\n"
@@ -136,9 +122,8 @@ def test_a_defect_shows_in_the_exit_code(
     )
     monkeypatch.setattr("benchmarks.harness.run_suite.COMMAND", (sys.executable, "-c", program))
     path = tmp_path / "small.jsonl"
-    words = ["run", "small", "--results", str(tmp_path), "--method", "best-of", "exhaustive"]
-    assert harness.main(words) == 2
-    assert "IndexError" in capsys.readouterr().out
+    words = ["run", "small", "--results", tmp_path, "--method", "best-of", "exhaustive"]
+    assert "IndexError" in bench(*words, code=2).out
     assert [row["outcome"] for row in read_results(path).rows] == ["crashed", "ok"]
 
 
@@ -152,10 +137,7 @@ def test_a_row_that_lacks_a_part_is_refused_by_its_name(tmp_path: Path, name: st
 
 
 def test_forced_results_replace_the_old_ones_with_their_first_row(
-    suite: Suite,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Run
 ) -> None:
     """Old rows stand until a new one is on the disk; what holds no results is not added to.
 
@@ -163,63 +145,52 @@ def test_forced_results_replace_the_old_ones_with_their_first_row(
     """
     path = tmp_path / "small.jsonl"
     path.write_text("not even results\n")
-    command = ["run", "small", "--results", str(tmp_path), "--method", "best-of"]
-    assert harness.main(command) == 1
+    command = ["run", "small", "--results", tmp_path, "--method", "best-of"]
+    bench(*command, code=1)
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
-    assert harness.main([*command, "--force"]) == 1
-    assert f"error: {path}: No space left on device" in capsys.readouterr().err
+    assert f"error: {path}: No space left on device" in bench(*command, "--force", code=1).err
     assert path.read_text() == "not even results\n"
     monkeypatch.undo()
     monkeypatch.setattr(harness, "SUITES", MappingProxyType({"small": suite}))
-    assert harness.main([*command, "--force"]) == 0
-    assert harness.main(command) == 0  # the second row of the cell counts
+    bench(*command, "--force", code=0)
+    bench(*command, code=0)  # the second row of the cell counts
     assert [(row["outcome"], row["run"]) for row in read_results(path).rows] == [("ok", 2)]
     assert [entry.name for entry in tmp_path.iterdir()] == ["small.jsonl"]
 
 
-def test_what_is_no_file_is_not_replaced(
-    suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file_is_not_replaced(suite: Suite, tmp_path: Path, bench: Run) -> None:
     """Results go to a regular file: they are read again."""
     path = tmp_path / "small.jsonl"
     os.mkfifo(path)
     for more in ([], ["--force"], ["--resume"]):
-        assert harness.main(["run", "small", "--results", str(tmp_path), *more]) == 1
-        assert "not a regular file" in capsys.readouterr().err
+        said = bench("run", "small", "--results", tmp_path, *more, code=1).err
+        assert "not a regular file" in said
         assert stat.S_ISFIFO(path.stat().st_mode)
 
 
 @pytest.mark.parametrize(
     "more", [["--only", "nothing like it"], ["--method", "kq"], ["--jobs", "0"]]
 )
-def test_bad_requests(
-    suite: Suite, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "small.jsonl"
-    assert harness.main(["run", "small", "--results", str(tmp_path), *more]) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    assert not path.exists()
+def test_bad_requests(suite: Suite, tmp_path: Path, more: list[str], bench: Run) -> None:
+    done = bench("run", "small", "--results", tmp_path, *more, code=1)
+    assert done.err.startswith("error: ")
+    assert not (tmp_path / "small.jsonl").exists()
 
 
-def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert harness.main(["list"]) == 0
-    out = capsys.readouterr().out
+def test_list(bench: Run) -> None:
+    out = bench("list", code=0).out
     assert all(name in out for name in SUITES)
-    assert harness.main(["list", "smoke"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(SUITES["smoke"].cells())
+    assert len(bench("list", "smoke", code=0).out.splitlines()) == len(SUITES["smoke"].cells())
 
 
-def test_report_shows_rows_of_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    assert harness.main(["report", str(RESULTS / "replay.json"), "memory"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_report_shows_rows_of_json_and_csv(bench: Run) -> None:
+    lines = bench("report", RESULTS / "replay.json", "memory", code=0).out.splitlines()
     assert lines[1].split() == ["minutes", "decay", "overhead_mean", "overhead_p95", "moves"]
     assert len(lines) == 2 + len(read_json(RESULTS / "replay.json")["memory"])
-    assert harness.main(["report", str(RESULTS / "set_waits.csv")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(
-        read_rows(RESULTS / "set_waits.csv")
-    )
-    assert harness.main(["report", str(RESULTS / "replay.json"), "nothing"]) == 1
+    lines = bench("report", RESULTS / "set_waits.csv", code=0).out.splitlines()
+    assert len(lines) == 1 + len(read_rows(RESULTS / "set_waits.csv"))
+    bench("report", RESULTS / "replay.json", "nothing", code=1)
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,34 +204,23 @@ def rows_in(path: Path) -> list[str]:
     return [value["key"] for value in values if value["kind"] == "row"]
 
 
-def kill_at_random(command: list[str], path: Path, kills: int, longest: float, seed: int) -> int:
-    """Start, kill after a random while, check the file; return how many kills hit a live run."""
-    rng = random.Random(seed)
-    hits = 0
-    for _ in range(kills):
-        before = rows_in(path)
-        child = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(rng.uniform(0, longest))
-        hits += child.poll() is None
-        child.kill()
-        child.wait()
-        keys = rows_in(path)
-        assert keys[: len(before)] == before, "a durable row was lost"
-        assert len(keys) == len(set(keys)), "a cell has two rows"
-        if path.exists():
-            read_results(path)
-    return hits
-
-
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
     """After kills at random moments every cell has one row; only cells in flight ran twice."""
     output, marks, cells, kills = tmp_path / "marks.jsonl", tmp_path / "marks", 16, 4
     command = [sys.executable, "-m", "tests.benchmarks.driver", str(tmp_path), str(marks)]
     command += [str(cells), str(jobs)]
-    kill_at_random(command, output, kills, longest=0.8, seed=jobs)
+    rng = random.Random(jobs)
+    for _ in range(kills):
+        before = rows_in(output)
+        with subprocess.Popen(command, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL) as child:
+            time.sleep(rng.uniform(0, 0.8))
+            child.kill()
+        keys = rows_in(output)
+        assert keys[: len(before)] == before, "a durable row was lost"
+        assert len(keys) == len(set(keys)), "a cell has two rows"
+        if output.exists():
+            read_results(output)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     keys = rows_in(output)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import main
 from benchmarks.instances.library import Entry, LibraryAnswer, better, check, read, write
 from benchmarks.instances.question import digest
 from placement.errors import SolverError
+from tests.cli.command import Run
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 
@@ -93,22 +93,17 @@ def test_bounds_that_contradict_a_plan_are_a_defect() -> None:
         better(old, dataclasses.replace(old, status="infeasible", value=None))
 
 
-def test_the_command_solves_and_goes_on_where_it_ended(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_solves_and_goes_on_where_it_ended(tmp_path: Path, bench: Run) -> None:
     path = tmp_path / "library.jsonl"
     asked = [Entry(one.question, "") for one in read() if "mean-00" in one.question.name]
     write(asked, path)
-    ask = ["library", "--library", str(path), "--only", "mean-00"]
-    assert main([*ask, "--all", "--time-limit", "5"]) == 0
-    assert len(capsys.readouterr().err.splitlines()) == 9
+    ask = ["library", "--library", path, "--only", "mean-00"]
+    done = bench(*ask, "--all", "--time-limit", 5, code=0)
+    assert len(done.err.splitlines()) == 9
     entries = read(path)
     write([*entries[:4], *asked[4:]], path)
-    assert main([*ask, "--all"]) == 0
-    assert len(capsys.readouterr().err.splitlines()) == 5
+    assert len(bench(*ask, "--all", code=0).err.splitlines()) == 5
     assert all(digest(entry.question.problem()) == entry.data for entry in read(path))
-    assert main([*ask, "--check"]) == 0
-    assert "9 of 9 entries hold" in capsys.readouterr().out
-    assert main(ask) == 0
-    assert "9 optimal" in capsys.readouterr().out
-    assert main(["library", "--library", str(path), "--solve", "no-such"]) == 1
+    assert "9 of 9 entries hold" in bench(*ask, "--check", code=0).out
+    assert "9 optimal" in bench(*ask, code=0).out
+    bench("library", "--library", path, "--solve", "no-such", code=1)

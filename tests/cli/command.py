@@ -32,8 +32,8 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 
-def runner(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs ``placement`` with the given arguments.
+def runner(capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int] = main) -> Run:
+    """Return a function that runs ``placement``, or another command, with the given arguments.
 
     With `code` it asserts that the command ends with this exit code.
     """

@@ -44,29 +44,25 @@ from tests.strategies import problems
 CP_SAT = load_method("cp-sat")
 
 
-def large(sites=40, clients=80, seed=3, **asked):
+def large(sites=40, clients=80, replicas=8):
     """Points on a plane; heavy weak reads, so that every leader has to be searched."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     at, homes = rng.uniform(0, 200, (sites, 2)), rng.uniform(0, 200, (clients, 2))
-    counts = rng.exponential(50, (clients, 5)) * [20, 5, 1, 1, 0]
     instance = Instance(
         sites=tuple(f"s{i}" for i in range(sites)),
         clients=tuple(f"c{i}" for i in range(clients)),
         client_rtt=np.linalg.norm(homes[:, None] - at, axis=-1),
         site_rtt=np.linalg.norm(at[:, None] - at, axis=-1),
-        counts=counts,
-        domains={"side": tuple("west" if x < 100 else "east" for x in at[:, 0])},
+        counts=rng.exponential(50, (clients, 5)) * [20, 5, 1, 1, 0],
     )
-    return Problem(instance, **{"replicas": 8, "voters": 3, **asked})
+    return Problem(instance, replicas=replicas, voters=3)
 
 
-def is_honest(plan, problem, optimum=None):
-    assert plan.bound <= plan.objective
-    if plan.found:
-        assert not violations(problem, plan.configuration)
-        assert plan.objective == objective_value(problem, plan.configuration)
-    if optimum is not None:
-        assert plan.bound <= optimum * (1 + 1e-9)
+def small():
+    return large(sites=12, clients=9, replicas=3)
+
+
+COLD = Options(settings={"start": "none"})
 
 
 @pytest.mark.usefixtures("uncollected")
@@ -87,8 +83,8 @@ def test_ctrl_c_in_the_middle_of_a_solve():
         reached.set()
         thread.join()
     assert plan.termination is Termination.INTERRUPTED
-    assert plan.found
-    is_honest(plan, problem)
+    assert not violations(problem, plan.configuration)
+    assert plan.bound <= plan.objective == objective_value(problem, plan.configuration)
 
 
 def test_an_error_of_the_listener_is_not_swallowed():
@@ -156,11 +152,7 @@ def test_a_solver_that_denies_a_known_plan_is_caught(monkeypatch):
     )
     for start in ("best-of", "none"):
         with pytest.raises(SolverError, match="as good as the one known"):
-            run(
-                CP_SAT,
-                large(sites=12, clients=9, replicas=3),
-                Options(settings={"start": start}),
-            )
+            run(CP_SAT, small(), Options(settings={"start": start}))
 
 
 def test_a_wrong_objective_is_caught(monkeypatch):
@@ -175,21 +167,15 @@ def test_a_wrong_objective_is_caught(monkeypatch):
 
     monkeypatch.setattr("formulations.linear.cpsat.run_solver", lies)
     with pytest.raises(SolverError, match="the evaluator"):
-        run(
-            CP_SAT,
-            large(sites=12, clients=9, replicas=3),
-            Options(settings={"start": "none"}),
-        )
+        run(CP_SAT, small(), COLD)
 
 
 def test_an_unknown_start_is_refused():
-    problem = large(sites=10, clients=9, replicas=3)
     with pytest.raises(InputError, match="unknown method"):
-        placement.solve(problem, method="cp-sat", settings={"start": "no-such-method"})
+        placement.solve(small(), method="cp-sat", settings={"start": "no-such-method"})
 
 
 WEAK = (Operation("weak", near=1),)
-COLD = Options(settings={"start": "none"})
 
 
 def line(positions, counts=None, **changes):
@@ -300,20 +286,21 @@ def world(**changes):
     return Instance(**{**base, **changes})
 
 
+def three(**asked):
+    return Problem(world(), **{"replicas": 3, "voters": 3, **asked})
+
+
+def germans():
+    """Two sites of one country, of which rules allow one."""
+    return three(diversity=[Diversity("country", cap=1)], pinned=["ber", "fra"])
+
+
 def test_the_conflict_is_named_in_the_words_of_the_problem():
-    problem = Problem(
-        world(), replicas=3, voters=3, survive="country", pinned_voters=["ber", "fra"]
-    )
+    problem = three(survive="country", pinned_voters=["ber", "fra"])
     # Two pinned voters share Germany; numbers show that, no search is needed.
     assert any("ber, fra" in reason for reason in reasons_infeasible(problem))
 
-    problem = Problem(
-        world(),
-        replicas=3,
-        voters=3,
-        diversity=[Diversity("country", cap=1)],
-        pinned=["ber", "fra"],
-    )
+    problem = germans()
     assert not reasons_infeasible(problem)
     plan = placement.solve(problem, method="cp-sat")
     assert plan.status is Status.INFEASIBLE
@@ -342,7 +329,7 @@ def test_money_and_places_together():
 
 def test_a_plan_refutes_the_claim():
     with pytest.raises(SolverError, match="here is one"):
-        explain.explain_infeasible(Problem(world(), replicas=3, voters=3))
+        explain.explain_infeasible(three())
 
 
 def test_the_objective_can_be_part_of_the_conflict():
@@ -359,11 +346,8 @@ def test_the_objective_can_be_part_of_the_conflict():
 
 
 def test_every_method_that_says_infeasible_gets_the_explanation():
-    problem = Problem(
-        world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
-    )
     for name in ("exhaustive", "cp-sat", "best-of"):
-        plan = placement.solve(problem, method=name)
+        plan = placement.solve(germans(), method=name)
         assert plan.status is Status.INFEASIBLE
         assert "pinned ber, fra" in plan.reasons[0]
         assert len(plan.reasons) > 1  # the method's own words come after
@@ -441,9 +425,7 @@ def test_both_searches_agree_on_any_subset_of_the_constraints(problem, random):
     ],
 )
 def test_the_solver_names_every_kind_of_constraint_by_itself(asked, kinds):
-    problem = Problem(
-        world(), **{"replicas": 3, "voters": 3, "diversity": [Diversity("country")], **asked}
-    )
+    problem = three(**{"diversity": [Diversity("country")], **asked})
     everything = explain.constraints_of(problem)
     guarded = explain._Guarded(problem, everything)
     core = guarded.core(everything)
@@ -459,10 +441,7 @@ def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("placement.feasibility.feasible_plans.explain_infeasible", pressed)
-    problem = Problem(
-        world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
-    )
-    plan = placement.solve(problem, method="exhaustive")
+    plan = placement.solve(germans(), method="exhaustive")
     assert plan.status is Status.INFEASIBLE
     assert plan.reasons
 

@@ -31,6 +31,7 @@ from placement import (
 from placement.evaluation.score import score_many
 from placement.methods.options import Progress
 from placement.methods.registry import Method, run
+from placement.testing import random_instance
 from tests import pmed, reference
 from tests.effort import examples
 from tests.strategies import ALL, NESTED, SIMPLE, problems
@@ -135,20 +136,6 @@ def test_block_scores_are_the_evaluator_s(problem: Problem) -> None:
             np.testing.assert_allclose(scores[place], expected, rtol=1e-13, atol=1e-13)
 
 
-def world(sites: int, clients: int, seed: int = 0) -> Instance:
-    rng = np.random.default_rng(seed)
-    points = rng.uniform(0, 150, (sites, 2))
-    homes = rng.uniform(0, 150, (clients, 2))
-    return Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=[f"k{i}" for i in range(clients)],
-        client_rtt=np.linalg.norm(homes[:, None] - points, axis=-1),
-        site_rtt=np.linalg.norm(points[:, None] - points, axis=-1),
-        counts=rng.integers(0, 100, (clients, 5)),
-        domains={"country": [f"c{i % 4}" for i in range(sites)]},
-    )
-
-
 def test_by_hand() -> None:
     """Four sites on a line at 0, 10, 20 and 100 ms; clients in a (60 reads), c (30), d (10 writes).
 
@@ -161,13 +148,9 @@ def test_by_hand() -> None:
     with leader c it waits 20: 800 + 10·20 = 1000, on {b, c} 600 + 0 + 800 + 100 = 1500. So the
     optimum moves to {a, c} when two must vote.
     """
-    at = np.array([0.0, 10.0, 20.0, 100.0])
-    between = np.abs(at[:, None] - at)
-    instance = Instance(
-        sites=["a", "b", "c", "d"],
+    instance = line(
         clients=["in a", "in c", "in d"],
-        client_rtt=between[[0, 2, 3]],
-        site_rtt=between,
+        client_rtt=line().client_rtt[[0, 2, 3]],
         counts=[[60, 0], [30, 0], [0, 10]],
         operations=[Operation("read", near=1), Operation("write", direct=1, quorum=1)],
     )
@@ -215,14 +198,14 @@ def test_a_tie_in_a_later_block_goes_to_the_lower_leader(
 
 
 def test_refuses_more_sets_than_its_limit() -> None:
-    problem = Problem(world(12, 3), replicas=5, voters=3)
+    problem = Problem(random_instance(0, sites=12, clients=3), replicas=5, voters=3)
     with pytest.raises(LimitError, match=r"792 replica sets .* limit of 791"):
         solve(problem, "exhaustive", settings={"limit": 791})
     assert solve(problem, "exhaustive", settings={"limit": 792}).status is Status.OPTIMAL
 
 
 def test_a_time_limit_keeps_the_best_so_far() -> None:
-    problem = Problem(world(24, 24), replicas=7, voters=3)
+    problem = Problem(random_instance(0, sites=24, clients=24), replicas=7, voters=3)
     plan = solve(problem, "exhaustive", time_limit=0.0)
     assert plan.termination is Termination.TIME_LIMIT
     assert plan.status is Status.FEASIBLE
@@ -235,7 +218,7 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
         if progress.done is not None and progress.done > 5000:
             raise KeyboardInterrupt
 
-    problem = Problem(world(24, 24), replicas=7, voters=3)
+    problem = Problem(random_instance(0, sites=24, clients=24), replicas=7, voters=3)
     plan = solve(problem, "exhaustive", progress=interrupt)
     assert plan.termination is Termination.INTERRUPTED
     assert plan.status is Status.FEASIBLE
@@ -244,7 +227,7 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
 
 def test_says_infeasible_only_after_looking_at_every_set() -> None:
     """Countries x and y are served by provider p alone: one voter each of three can't be had."""
-    instance = world(5, 4).replace(
+    instance = random_instance(0, sites=5, clients=4).replace(
         domains={"country": ["x", "y", "z", "z", "y"], "provider": ["p", "p", "q", "r", "p"]}
     )
     rules = [Diversity("country"), Diversity("provider")]

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Configuration, Diversity, Instance, Operation, Problem
+from placement import Configuration, Diversity, Instance, Operation, Problem, with_waits
 from placement.evaluation.breakdown import rules_of_thumb
 from placement.evaluation.score import (
     TIE,
@@ -39,6 +39,7 @@ from placement.model.constraints import GroupRule, Rules, majority
 from placement.model.demand import Demand, aggregate
 from placement.model.site_families import SiteSubset
 from placement.plan import objective_value, objective_values
+from placement.testing import random_instance
 from tests import reference
 from tests.effort import examples
 from tests.strategies import ALL, NESTED, instances, problems
@@ -86,6 +87,20 @@ def test_score_is_eq_1(data: st.DataObject, instance: Instance, decay: float) ->
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.parametrize("waits", [{}, {"single_group": "near: 2 of voters"}])
+def test_each_interval_has_its_rtts_its_demand_and_its_weight(waits: dict[str, str]) -> None:
+    """Every form of the score is that of the intervals alone."""
+    instance = with_waits(random_instance(3, intervals=3, varying=True), waits)
+    one, demand = Configuration.of(1, (1, 3, 4), (1, 3, 4, 5)), aggregate(instance, 2.0)
+    asked = one.leader, one.voters, one.replicas
+    first, second, last = (score(aggregate(instance.at_interval(k)), *asked, 2) for k in range(3))
+    expected = pytest.approx(first / 4 + second / 2 + last, rel=1e-12)
+    assert waits or reference.score(instance, *asked, 2, 2.0) == expected
+    assert score(demand, *asked, 2) == expected
+    assert score_many(demand, *([each] for each in asked), 2)[0] == expected
+    assert (operation_latency(demand, one, 2) * demand.counts).sum() == expected
+
+
 @given(st.data(), WORLDS, st.sampled_from(DECAYS), st.sampled_from([1, 7, 100, 4_000_000]))
 def test_one_and_many_agree_to_the_last_bit(
     data: st.DataObject, instance: Instance, decay: float, chunk: int
@@ -104,24 +119,11 @@ def test_one_and_many_agree_to_the_last_bit_with_many_clients() -> None:
     """Pairwise summation works in blocks of 128, whatever the number of rows."""
     rng = np.random.default_rng(7)
     for clients in (127, 128, 129, 1000, 2049):
-        instance = random_world(rng, 11, clients)
-        demand = aggregate(instance)
+        demand = aggregate(random_instance(7, sites=11, clients=clients))
         replicas = np.array([rng.choice(11, 5, replace=False) for _ in range(40)])
         many = score_many(demand, replicas[:, 0], replicas[:, :3], replicas, 2)
         for row, value in zip(replicas, many, strict=True):
             assert score(demand, row[0], row[:3], row, 2) == value
-
-
-def random_world(rng: np.random.Generator, sites: int, clients: int) -> Instance:
-    between = rng.uniform(1, 200, (sites, sites))
-    np.fill_diagonal(between, 0)
-    return Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=[f"k{i}" for i in range(clients)],
-        client_rtt=rng.uniform(1, 200, (clients, sites)),
-        site_rtt=between,
-        counts=rng.exponential(50, (clients, 5)),
-    )
 
 
 @given(st.data(), instances(max_sites=8, max_clients=12))

@@ -21,6 +21,7 @@ from placement.io.formats import column_reader
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
 from tests.cli.command import Run
+from tests.feeds.test_import_verb import imported as run_import
 from tests.refusals import refused
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
@@ -58,6 +59,12 @@ def _write(folder: Path, layout: str) -> Path:
         _parquet(path)
     else:
         path.write_text(json.dumps(LATENCIES if layout == "latencies" else AVERAGES))
+    return path
+
+
+def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -139,8 +146,7 @@ def test_long_tables_with_intervals_become_scenarios(tmp_path: Path) -> None:
 
 
 def test_missing_pairs_are_counted_and_named(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("src,dst,rtt\na,b,1\nb,c,2\nc,a,3\n")
-    table = read_rtt(tmp_path / "r.csv")
+    table = read_rtt(write(tmp_path, "src,dst,rtt\na,b,1\nb,c,2\nc,a,3\n", "r.csv"))
     with pytest.raises(InputError) as caught:
         assemble(table, mix="cache")
     text = str(caught.value)
@@ -157,8 +163,11 @@ def test_missing_pairs_are_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_filling_leaves_what_was_measured_alone(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,2\nb,9,,3\nc,8,,\n")
-    world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", fill="transpose")
+    world = assemble(
+        read_rtt(write(tmp_path, "x,a,b,c\na,,1,2\nb,9,,3\nc,8,,\n", "r.csv")),
+        mix="cache",
+        fill="transpose",
+    )
     assert world.site_rtt.tolist() == [[0, 1, 2], [9, 0, 3], [8, 3, 0]]
 
 
@@ -219,8 +228,11 @@ def test_clients_need_an_rtt_to_every_candidate(tmp_path: Path) -> None:
 
 
 def test_the_diagonal_goes_to_the_client_side(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,2\nb,3,0.4,5\nc,6,7,\n")
-    world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", intra_site=0.9)
+    world = assemble(
+        read_rtt(write(tmp_path, "x,a,b,c\na,,1,2\nb,3,0.4,5\nc,6,7,\n", "r.csv")),
+        mix="cache",
+        intra_site=0.9,
+    )
     assert np.diagonal(world.client_rtt).tolist() == [0.9, 0.4, 0.9]
     assert not np.diagonal(world.site_rtt).any()
     assert "within 2 sites no value was given, and 0.9 ms is assumed" in world.provenance[1]
@@ -240,8 +252,7 @@ def test_a_table_of_sites_picks_orders_and_labels(tmp_path: Path) -> None:
 
 
 def test_demand_wide_long_or_assumed(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text(SQUARE)
-    rtt = read_rtt(tmp_path / "r.csv")
+    rtt = read_rtt(write(tmp_path, SQUARE, "r.csv"))
     (tmp_path / "wide.csv").write_text("client,strong_read,weak_read\nb,1,2\na,3,4\n")
     wide = assemble(rtt, counts=read_counts(tmp_path / "wide.csv"))
     (tmp_path / "long.csv").write_text(
@@ -300,8 +311,7 @@ def test_bad_demand(tmp_path: Path, text: str, message: str | None) -> None:
 
 
 def test_demand_is_needed_exactly_once(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text(SQUARE)
-    rtt = read_rtt(tmp_path / "r.csv")
+    rtt = read_rtt(write(tmp_path, SQUARE, "r.csv"))
     with pytest.raises(InputError, match="no demand is given"):
         assemble(rtt)
     (tmp_path / "n.csv").write_text("client,weak_read\na,1\nb,1\n")
@@ -328,13 +338,6 @@ BAD_RTTS = [
     ("src,dst,rtt\na,,1\n", "row 2: dst: no name"),
     ("src,dst,rtt\n", "no rows"),
 ]
-
-
-@pytest.mark.parametrize(("text", "message"), BAD_RTTS)
-def test_bad_rtts(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "r.csv").write_text(text)
-    with refused(message, "r.csv"):
-        read_rtt(tmp_path / "r.csv")
 
 
 def test_wrong_column_names_are_suggested(tmp_path: Path) -> None:
@@ -368,13 +371,6 @@ BAD_JSON: list[tuple[Any, str]] = [
     ('{"metadata": {"unit": "seconds"}, "data": {"a": {"b": 1}}}',
      "metadata.unit: unsupported unit: got 'seconds', expected milliseconds"),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "message"), BAD_JSON)
-def test_bad_cloudping(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "r.json").write_text(text)
-    with refused(message, "r.json"):
-        read_rtt(tmp_path / "r.json", "cloudping")
 
 
 def test_cloudping_says_what_it_measured(tmp_path: Path) -> None:
@@ -472,8 +468,10 @@ def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "words"),
+    ("kind", "text", "message"),
     [
+        *(("auto", *one) for one in BAD_RTTS),
+        *(("cloudping", *one) for one in BAD_JSON),
         ("long", "src,dst,rtt\na,b,1\na,b,2\nb,a,3\n", "row 3: dst: a pair given twice"),
         ("long", "src,dst,rtt\na,b,1\nb,a,x\na,a,y\n", "row 3: rtt: not a number"),
         ("square", "site,a,b\na,,1\na,2,\nb,x,0\n", "row 3: site: duplicate row"),
@@ -482,13 +480,10 @@ def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
         ("percentiles", "src,dst,p10,p50\na,b,1,2\na,b,1,2\n", "row 3: dst: a pair given twice"),
     ],
 )
-def test_the_first_row_that_is_wrong_is_named(
-    kind: str, text: str, words: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text(text)
-    with refused(words):
-        read_rtt(path, kind)
+def test_bad_rtts(kind: str, text: str, message: str, tmp_path: Path) -> None:
+    """Of a column, the first row that is wrong is named."""
+    with refused(message, "r.data"):
+        read_rtt(write(tmp_path, text, "r.data"), kind)
 
 
 EXPECTED = "a finite number >= 0"
@@ -550,12 +545,6 @@ SCRAMBLED = (
     "2026-11-20T01:15,b,9\n2026-11-20T01:15,a,8\n"
 )
 TWO_SITES = "x,a,b\na,0,7\nb,8,0\n"
-
-
-def write(folder: Path, text: str, name: str = "counts.csv") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_import_sorts_and_says_so(command: Run, tmp_path: Path) -> None:
@@ -671,18 +660,8 @@ def test_known_names_and_intervals(tmp_path: Path) -> None:
 
 
 def imported(folder: Path, counts: str, *options: str) -> int:
-    from placement.cli.options import Parser
-    from placement.cli.verbs import import_
-
-    (folder / "rtt.csv").write_text("x,a,b\na,0,7\nb,8,0\n")
-    (folder / "counts.csv").write_text(counts)
-    parser = Parser()
-    import_.add_parser(parser.add_subparsers())
-    args = parser.parse_args(
-        ["import", str(folder / "rtt.csv"), "--counts", str(folder / "counts.csv"), "-o",
-         str(folder / "mine"), *options]
-    )  # fmt: skip
-    return import_.run(args)
+    tables = write(folder, TWO_SITES, "rtt.csv"), "--counts", write(folder, counts)
+    return run_import(*tables, "-o", folder / "mine", *options)
 
 
 def test_operations_are_defined_on_the_command_line(tmp_path: Path) -> None:

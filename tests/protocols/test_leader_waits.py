@@ -14,6 +14,7 @@ from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate, with_waits
 from placement.errors import CertificateError
+from placement.evaluation.score import score
 from placement.evaluation.waits.wait_cases import (
     FORBIDDEN,
     MOST_BLOCKS,
@@ -36,6 +37,33 @@ def led(seed: int) -> Problem | None:
     problem = questions(seed)
     taken = case_wait(problem.demand) and no_cases(problem.demand, problem.rules) is None
     return problem if taken else None
+
+
+@pytest.mark.parametrize("part", seeds(4, 200))
+def test_a_replica_set_waits_for_the_cheapest_case_that_it_meets(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed) or of_balls(seed)
+        demand, rules = problem.demand, problem.rules
+        if ReducedProblem.of(problem).cases is None or not rules.may_vote.all():
+            continue
+        none = np.zeros_like(demand.near)
+        waits = dataclasses.replace(
+            demand, near=none, relay=none, direct=none, constants=0.0 * demand.constants
+        )
+        may, must = ({*np.nonzero(one)[0].tolist()} for one in (rules.may_hold, rules.must_hold))
+        for leader in may:
+            cases = WaitCases.of(demand, rules, [leader])
+            floor = SingleWaits.of(demand, rules, np.array([leader])).floors()[0]
+            assert [floor, *cases.price] == pytest.approx(sorted([floor, *cases.price]), rel=1e-12)
+            sets = itertools.combinations(sorted(may - {leader}), rules.replicas_max - 1)
+            for more in itertools.islice(sets, 15):
+                held = [leader, *more]
+                least = min(
+                    score(waits, leader, [leader, *votes], held, rules.quorum)
+                    for votes in itertools.combinations(more, rules.voters - 1)
+                )
+                met = cases.price[cases.met(held)].min(initial=np.inf)
+                assert not must <= {*held} or met == pytest.approx(least, rel=1e-12)
 
 
 @pytest.mark.parametrize("part", seeds(4, 200))

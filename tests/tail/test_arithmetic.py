@@ -113,14 +113,11 @@ def test_quorum_by_hand():
 
 def test_percentiles():
     d = np.array([0.5, 0.25, 0.25])
-    assert [percentile(d, p, horizon=3) for p in (0.1, 0.5, 0.51, 0.75, 0.9, 1.0)] == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-    ]
+    found = [percentile(d, p, horizon=3) for p in (0.1, 0.5, 0.51, 0.75, 0.9, 1.0)]
+    assert found == [0, 0, 1, 1, 2, 2]
+    still = Distributions.parametric(random_instance(1), variation=0.0, bins=250)
+    parts = [(0.8, np.eye(250)[3]), (0.2, np.eye(250)[7])]
+    assert [Percentile(p, still).of_mixture(parts) for p in (80, 81)] == [3.0, 7.0]
     lossy = np.array([0.5, 0.2, 0.1])
     assert percentile(lossy, 0.7, horizon=3) == 1
     assert percentile(lossy, 0.9, horizon=3) == math.inf  # in the overflow

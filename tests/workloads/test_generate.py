@@ -104,6 +104,7 @@ def test_peak_over_trough_of_a_working_day(curve, low, high):
 def test_cluster_noise_has_its_autocorrelation_and_spread():
     noisy = database(curve=Flat(), cluster=AR1(0.7, 0.2))
     counts = draw([noisy], Timeline.of_day(date(2026, 6, 1), 100 * 48), law="expected")[0]
+    assert counts.sum() / len(counts) == pytest.approx(100_000, rel=0.01), "of mean 1"
     logs = np.log(counts.sum(axis=-1))
     logs -= logs.mean(axis=0)
     assert logs.std() == pytest.approx(0.2, rel=0.05)

@@ -79,6 +79,16 @@ def test_clients_refresh_and_errors_fall(calm):
     assert calm.refreshes >= 12
 
 
+def test_writes_to_other_keys_wait_for_static_copies_alone(calm):
+    workload = RequestWorkload(
+        seconds=60, rate=400, restart_every=0, write_share=0.05, write_keys="other"
+    )
+    gain = calm.write_ms - simulate(world_of(), workload, VoteSettings(k=100), 1).write_ms
+    assert (gain[: at(calm, 12)] == 0).all()
+    assert (gain[at(calm, 12) :] >= 0).all()
+    assert gain[at(calm, 12) :].mean() > 0
+
+
 def test_without_grace_the_list_is_what_is_left():
     """With g = 1, k copies after each deletion, at 20 s, 30 s, …; 2 s later new ones join."""
     workload = RequestWorkload(seconds=50, rate=200, restart_every=0)
