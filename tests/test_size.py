@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 48180,
+    "tests": 48118,
 }
 
 ROOMS = {
@@ -69,8 +69,8 @@ ROOMS = {
     "placement/testing": 976,
     "placement/text": 728,
     "placement/workloads": 1432,
-    "tests/analysis": 1488,
-    "tests/benchmarks": 1780,
+    "tests/analysis": 1483,
+    "tests/benchmarks": 1735,
     "tests/cli": 2068,
     "tests/contingency": 763,
     "tests/databases": 3640,
@@ -79,7 +79,7 @@ ROOMS = {
     "tests/exact": 2460,
     "tests/fleet": 1342,
     "tests/heuristics": 1437,
-    "tests/io": 2663,
+    "tests/io": 2642,
     "tests/milp": 1373,
     "tests/money": 1563,
     "tests/online": 3598,
@@ -88,7 +88,7 @@ ROOMS = {
     "tests/protocols": 2098,
     "tests/quorumstore": 2194,
     "tests/report": 854,
-    "tests/tail": 1014,
+    "tests/tail": 1011,
     "tests/workloads": 951,
 }
 
