@@ -198,6 +198,7 @@ class SuiteStudy(Study):
         path = self.file_in(options.results)
         if path.exists():
             check_file(path, force=True, regular=True)
+        options.force = options.force and not options.resume  # the rows that it keeps stay there
         if not options.force:
             self.rows_in(options.results)  # refuses what holds no results
         super().run(options)
@@ -225,13 +226,12 @@ def suite_study(suite: Suite) -> SuiteStudy:
 
     def rows(options: argparse.Namespace) -> Iterator[Row]:
         """Run the cells that have no row; ``--retry``: those that were not answered as well."""
-        final = ("ok", "refused")
         cells = _chosen(suite, options.only, options.method)
         todo = [
             cell
             for cell in cells
             if (kept := options.kept.get((cell.key,))) is None
-            or (options.retry and kept["outcome"] not in final)
+            or (options.retry and kept["outcome"] not in ("ok", "refused"))
         ]
         print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
         with contextlib.closing(run_cells(todo, options.jobs)) as found:
