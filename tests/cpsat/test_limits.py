@@ -3,6 +3,7 @@
 import _thread
 import itertools
 import math
+import signal
 import threading
 import time
 from fractions import Fraction
@@ -126,6 +127,12 @@ def test_a_solver_that_keeps_no_limit_is_left_alone(monkeypatch):
     release.set()
     time.sleep(0.1)
     assert vars(answer) == before  # what the late solver says changes nothing any more
+
+
+def test_ctrl_c_after_a_solve_is_still_that_of_python():
+    run(CP_SAT, small(), COLD)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_a_failing_solver_is_a_solver_error():
@@ -414,10 +421,7 @@ def test_both_searches_agree_on_any_subset_of_the_constraints(problem, random):
         ({"leader": "fra", "pinned_voters": ["ber"]}, {"LEADER", "PINNED_VOTER", "RULE"}),
         ({"voters": ["ams", "ber", "fra"]}, {"VOTERS", "RULE"}),
         ({"replicas": ["ams", "ber", "fra"]}, {"REPLICAS", "RULE"}),
-        (
-            {"forbidden": ["ams", "cdg"], "non_voters": ["ewr"]},
-            {"FORBIDDEN", "NON_VOTER", "RULE"},
-        ),
+        ({"forbidden": ["ams", "cdg"], "non_voters": ["ewr"]}, {"FORBIDDEN", "NON_VOTER", "RULE"}),
         (
             {"survive": "country", "diversity": (), "pinned_voters": ["ber", "fra"]},
             {"SURVIVE", "PINNED_VOTER"},

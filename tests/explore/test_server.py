@@ -294,13 +294,7 @@ def test_money() -> None:
 
 
 def test_a_long_search_tells_how_far_it_is(world: Served) -> None:
-    question = {
-        "replicas": 9,
-        "voters": 5,
-        "minimise": "p99",
-        "spread": 0.5,
-        "time_limit": 1.0,
-    }
+    question = {"replicas": 9, "voters": 5, "minimise": "p99", "spread": 0.5, "time_limit": 1.0}
     body = json.dumps({"question": question}).encode()
     _, _, text = world.request("POST", f"/{TOKEN}/ask/plan", body, world.headers("long"))
     events = events_of(text)
