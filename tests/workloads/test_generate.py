@@ -264,10 +264,7 @@ def test_bad_fleets_are_refused(options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"law": "normal"}, "unknown law: got 'normal'"),
-        ({"block": 0}, "block: out of range"),
-    ],
+    [({"law": "normal"}, "unknown law: got 'normal'"), ({"block": 0}, "block: out of range")],
 )
 def test_bad_options_are_refused_before_the_first_block(options, message):
     with pytest.raises(InputError, match=message):

@@ -11,11 +11,7 @@ from tests.databases.worlds import localities
 
 pytestmark = pytest.mark.databases
 
-FIRST_WORDS = {
-    "cockroachdb": ("ALTER", "SHOW"),
-    "tidb": ("CREATE", "SHOW"),
-    "spanner": ("ALTER",),
-}
+FIRST_WORDS = {"cockroachdb": ("ALTER", "SHOW"), "tidb": ("CREATE", "SHOW"), "spanner": ("ALTER",)}
 """First words of the statements of an export."""
 
 WRONG = {
