@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 48118,
+    "tests": 48109,
 }
 
 ROOMS = {
@@ -89,7 +89,7 @@ ROOMS = {
     "tests/quorumstore": 2194,
     "tests/report": 854,
     "tests/tail": 1011,
-    "tests/workloads": 951,
+    "tests/workloads": 949,
 }
 
 
