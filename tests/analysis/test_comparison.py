@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from placement import Instance, Prices, Problem
+from placement import Instance, Problem
 from placement.analysis import compare_methods
 from placement.analysis import compare_methods as comparison
 from placement.analysis.data_quality import data_quality, effects_of_doubt
@@ -36,18 +36,7 @@ METHODS = ("exhaustive", "cp-sat", "kq", "qk", "best-of")
 
 
 def small(**asked):
-    rng = np.random.default_rng(11)
-    site_rtt = rng.uniform(5, 200, (7, 7))
-    np.fill_diagonal(site_rtt, 0)
-    instance = Instance(
-        sites=tuple("abcdefg"),
-        clients=tuple("uvwxyz"),
-        client_rtt=rng.uniform(1, 200, (6, 7)),
-        site_rtt=site_rtt,
-        counts=rng.integers(1, 90, (6, 5)).astype(float),
-        domains={"side": ("w", "w", "w", "e", "e", "e", "e")},
-        prices=Prices(rng.uniform(1, 9, 7)),
-    )
+    instance = random_instance(11, sites=7, clients=6, prices=True)
     return Problem(instance, **{"replicas": 3, "voters": 3, **asked})
 
 
@@ -129,7 +118,7 @@ def test_failures_are_rows(register):
 
 def test_a_false_bound_and_a_false_infeasible_are_called_wrong(register):
     truth = placement.solve(small(), method="exhaustive")
-    worst = placement.solve(small(leader="g"), method="exhaustive")
+    worst = placement.solve(small(leader="site-6"), method="exhaustive")
     assert worst.objective > truth.objective
 
     def liar(problem, options):
@@ -218,18 +207,8 @@ def test_settings_limits_and_progress_reach_the_methods(register):
 
 @pytest.fixture
 def world(tmp_path):
-    rng = np.random.default_rng(5)
-    rtt = rng.uniform(5, 200, (5, 5))
-    np.fill_diagonal(rtt, 0)
-    instance = Instance(
-        sites=("ams", "ber", "cdg", "dub", "ewr"),
-        clients=("c1", "c2", "c3"),
-        client_rtt=rng.uniform(1, 200, (3, 5)),
-        site_rtt=rtt,
-        counts=rng.integers(1, 90, (3, 5)).astype(float),
-        domains={"side": ("eu", "eu", "eu", "eu", "us")},
-        prices=Prices(rng.uniform(1, 9, 5)),
-    )
+    instance = random_instance(5, sites=5, clients=3, prices=True)
+    instance = instance.replace(site_coordinates=None, client_coordinates=None)
     save_instance(instance, tmp_path / "world")
     return tmp_path / "world"
 
@@ -276,7 +255,7 @@ def test_compare_gives_json_without_infinities(command, world):
 
 
 def test_exit_codes(command, world):
-    infeasible = ("--replicas", 3, "--voters", 3, "--forbid", "ewr", "--distinct", "side=2")
+    infeasible = ("--replicas", 3, "--voters", 3, "--forbid", "site-4", "--distinct", "continent=2")
     assert command("compare", world, *infeasible, "--methods", "exhaustive,kq").code == 2
     assert command("compare", "sizes", world, *infeasible, "--method", "exhaustive").code == 2
     assert (

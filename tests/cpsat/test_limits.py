@@ -46,17 +46,7 @@ CP_SAT = load_method("cp-sat")
 
 
 def large(sites=40, clients=80, replicas=8):
-    """Points on a plane; heavy weak reads, so that every leader has to be searched."""
-    rng = np.random.default_rng(3)
-    at, homes = rng.uniform(0, 200, (sites, 2)), rng.uniform(0, 200, (clients, 2))
-    instance = Instance(
-        sites=tuple(f"s{i}" for i in range(sites)),
-        clients=tuple(f"c{i}" for i in range(clients)),
-        client_rtt=np.linalg.norm(homes[:, None] - at, axis=-1),
-        site_rtt=np.linalg.norm(at[:, None] - at, axis=-1),
-        counts=rng.exponential(50, (clients, 5)) * [20, 5, 1, 1, 0],
-    )
-    return Problem(instance, replicas=replicas, voters=3)
+    return Problem(random_instance(3, sites=sites, clients=clients), replicas=replicas, voters=3)
 
 
 def small():

@@ -8,6 +8,7 @@ from placement import Configuration, Contingency, Instance, Problem
 from placement.plan import Plan, evaluate
 from placement.report.fleet_page import FleetDocument
 from placement.support.status import Termination
+from placement.testing import random_instance
 
 __all__ = ["HOSTILE", "hostile_plan", "infeasible_plan", "one_site_plan", "plan_of_size"]
 
@@ -31,22 +32,13 @@ HOSTILE = (
 def world(
     sites: tuple[str, ...], clients: tuple[str, ...], seed: int = 0, *, coordinates: bool = True
 ) -> Instance:
-    rng = np.random.default_rng(seed)
-    at = np.stack([rng.uniform(-50, 65, len(sites)), rng.uniform(-180, 180, len(sites))], axis=1)
-    around = np.stack(
-        [rng.uniform(-50, 65, len(clients)), rng.uniform(-180, 180, len(clients))], axis=1
-    )
-    site_rtt = rng.uniform(1, 200, (len(sites), len(sites)))
-    np.fill_diagonal(site_rtt, 0.0)
-    return Instance(
+    drawn = random_instance(seed, sites=len(sites), clients=len(clients))
+    return drawn.replace(
         sites=sites,
         clients=clients,
-        client_rtt=rng.uniform(1, 200, (len(clients), len(sites))),
-        site_rtt=site_rtt,
-        counts=np.round(rng.lognormal(3, 1, (len(clients), 5))),
         domains={"<i>zone</i>": tuple(f"zone {s % 5} <&>" for s in range(len(sites)))},
-        site_coordinates=at if coordinates else None,
-        client_coordinates=around if coordinates else None,
+        site_coordinates=drawn.site_coordinates if coordinates else None,
+        client_coordinates=drawn.client_coordinates if coordinates else None,
         name="world of " + sites[0],
         provenance=("Made up <for> a test.",),
     )
