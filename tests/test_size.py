@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 48109,
+    "tests": 48070,
 }
 
 ROOMS = {
@@ -69,7 +69,7 @@ ROOMS = {
     "placement/testing": 976,
     "placement/text": 728,
     "placement/workloads": 1432,
-    "tests/analysis": 1483,
+    "tests/analysis": 1462,
     "tests/benchmarks": 1735,
     "tests/cli": 2068,
     "tests/contingency": 763,
@@ -87,7 +87,7 @@ ROOMS = {
     "tests/proof": 2475,
     "tests/protocols": 2098,
     "tests/quorumstore": 2194,
-    "tests/report": 854,
+    "tests/report": 846,
     "tests/tail": 1011,
     "tests/workloads": 949,
 }
