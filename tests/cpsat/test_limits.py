@@ -269,18 +269,8 @@ def test_too_few_sites_have_no_plan(voters):
 
 def world(**changes):
     sites = ("ams", "ber", "cdg", "dub", "ewr", "fra")
-    rng = np.random.default_rng(7)
-    rtt = rng.uniform(5, 90, (6, 6))
-    np.fill_diagonal(rtt, 0)
-    base = {
-        "sites": sites,
-        "clients": ("c1", "c2"),
-        "client_rtt": rng.uniform(1, 90, (2, 6)),
-        "site_rtt": rtt,
-        "counts": np.ones((2, 5)),
-        "domains": {"country": ("NL", "DE", "FR", "IE", "US", "DE")},
-    }
-    return Instance(**{**base, **changes})
+    domains = {"country": ("NL", "DE", "FR", "IE", "US", "DE")}
+    return random_instance(7, clients=2).replace(**{"sites": sites, "domains": domains, **changes})
 
 
 def three(**asked):
