@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31799,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 48070,
+    "tests": 48060,
 }
 
 ROOMS = {
