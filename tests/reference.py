@@ -8,9 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from placement import Diversity, Instance, Problem
+
+
+def small(
+    sites: Sequence[str], client_rtt: ArrayLike, site_rtt: ArrayLike, counts: ArrayLike, **more: Any
+) -> Instance:
+    """Return an instance whose clients have numbers; sites of a text are its letters."""
+    clients = [f"k{client}" for client in range(np.shape(client_rtt)[-2])]
+    return Instance(tuple(sites), clients, client_rtt, site_rtt, counts, **more)
 
 
 class Answer(NamedTuple):

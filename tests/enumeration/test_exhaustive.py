@@ -34,6 +34,7 @@ from placement.methods.registry import Method, run
 from placement.testing import random_instance
 from tests import pmed, reference
 from tests.effort import examples
+from tests.reference import small
 from tests.strategies import ALL, NESTED, SIMPLE, problems
 
 
@@ -163,13 +164,7 @@ def test_by_hand() -> None:
 
 def test_ties_go_to_the_first_leader_then_the_first_replicas() -> None:
     between = 5.0 * (1 - np.eye(5))
-    instance = Instance(
-        sites=list("abcde"),
-        clients=["k"],
-        client_rtt=np.full((1, 5), 7.0),
-        site_rtt=between,
-        counts=[[1, 1, 1, 1, 1]],
-    )
+    instance = small("abcde", np.full((1, 5), 7.0), between, [[1, 1, 1, 1, 1]])
     plan = solve(Problem(instance, replicas=(2, 4), voters=2, forbidden=["b"]), "exhaustive")
     assert (plan.leader, plan.voters, plan.replicas) == ("a", ("a", "c"), ("a", "c"))
 
@@ -185,12 +180,8 @@ def test_a_tie_in_a_later_block_goes_to_the_lower_leader(
     {a, c}: q reads at 3, so leader a costs 5 + 3 = 8 as well, and c 20 + 3.
     """
     monkeypatch.setattr(replica_sets, "BLOCK", block)
-    instance = Instance(
-        sites=["a", "b", "c"],
-        clients=["p", "q"],
-        client_rtt=[[5, 3, 20], [9, 5, 3]],
-        site_rtt=1 - np.eye(3),
-        counts=[[0, 0, 1, 0, 0], [1, 0, 0, 0, 0]],
+    instance = small(
+        "abc", [[5, 3, 20], [9, 5, 3]], 1 - np.eye(3), [[0, 0, 1, 0, 0], [1, 0, 0, 0, 0]]
     )
     problem = Problem(instance, replicas=2, voters=1, pinned=["a"], diversity=diversity)
     plan = solve(problem, "exhaustive")
@@ -282,12 +273,11 @@ def line(**changes: object) -> Instance:
     """
     at = np.array([0.0, 10.0, 20.0, 100.0])
     between = np.abs(at[:, None] - at)
-    instance = Instance(
-        sites=["a", "b", "c", "d"],
-        clients=["in a", "in b", "in c", "in d"],
-        client_rtt=between,
-        site_rtt=between,
-        counts=np.ones((4, 1)),
+    instance = small(
+        "abcd",
+        between,
+        between,
+        np.ones((4, 1)),
         operations=[Operation("write", direct=1, quorum=1)],
         domains={"bank": ["north", "north", "south", "south"]},
     )
@@ -329,12 +319,11 @@ def test_a_shorter_wait_goes_before_a_closer_voter(method: str) -> None:
     """
     between = 5.0 * (1 - np.eye(5))
     between[0] = [0, 1, 2, 3, 9]
-    instance = Instance(
-        sites=["l", "a", "b", "c", "z"],
-        clients=["k"],
-        client_rtt=np.ones((1, 5)),
-        site_rtt=between,
-        counts=[[1, 0, 0, 0, 0]],
+    instance = small(
+        "labcz",
+        np.ones((1, 5)),
+        between,
+        [[1, 0, 0, 0, 0]],
         domains={"provider": ["P", "Q", "Q", "R", "S"], "region": ["X", "Y", "Z", "Y", "W"]},
     )
     rules = [Diversity("provider"), Diversity("region")]
@@ -361,13 +350,8 @@ def test_one_replica(method: str) -> None:
 def test_asymmetric_waits_are_read_from_the_leader() -> None:
     """q_ℓ is d(ℓ, x), the leader's row: a waits 1 for b, b waits 50 for a."""
     between = np.array([[0.0, 1.0], [50.0, 0.0]])
-    instance = Instance(
-        sites=["a", "b"],
-        clients=["k"],
-        client_rtt=[[30.0, 0.0]],
-        site_rtt=between,
-        counts=[[1.0]],
-        operations=[Operation("write", direct=1, quorum=1)],
+    instance = small(
+        "ab", [[30.0, 0.0]], between, [[1.0]], operations=[Operation("write", direct=1, quorum=1)]
     )
     plan = solve(Problem(instance, replicas=["a", "b"], voters=2), "tier2")
     assert (plan.leader, plan.score) == ("a", 31.0)  # b: 0 + 50

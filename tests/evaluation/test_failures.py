@@ -19,6 +19,7 @@ from placement.model.demand import aggregate, decay_weights
 from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds
 from tests.evaluation.test_score import configurations
+from tests.reference import small
 from tests.strategies import instances
 
 
@@ -27,13 +28,8 @@ def line(counts, clients=("a", "b", "c")):
     at = {"a": 0.0, "b": 10.0, "c": 30.0, "d": 35.0}
     site_rtt = np.abs(np.subtract.outer(list(at.values()), list(at.values())))
     client_rtt = np.abs(np.subtract.outer([at[c] for c in clients], list(at.values()))) + 1
-    return placement.Instance(
-        sites=tuple(at),
-        clients=clients,
-        client_rtt=client_rtt,
-        site_rtt=site_rtt,
-        counts=counts,
-        domains={"half": ("west", "west", "east", "east")},
+    return small(
+        tuple(at), client_rtt, site_rtt, counts, domains={"half": ("west", "west", "east", "east")}
     )
 
 

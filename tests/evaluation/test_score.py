@@ -42,6 +42,7 @@ from placement.plan import objective_value, objective_values
 from placement.testing import random_instance
 from tests import reference
 from tests.effort import examples
+from tests.reference import small
 from tests.strategies import ALL, NESTED, instances, problems
 
 DECAYS = [1.0, 1.5, 2.0, math.inf]
@@ -180,12 +181,11 @@ def test_score_terms_are_the_definitions(data: st.DataObject, instance: Instance
 
 def by_hand() -> tuple[Instance, Demand]:
     """Two clients and three sites; d(c, r) and d(r, s) as written."""
-    instance = Instance(
-        sites=["x", "y", "z"],
-        clients=["p", "q"],
-        client_rtt=[[10, 40, 70], [60, 20, 20]],
-        site_rtt=[[0, 30, 80], [35, 0, 50], [90, 45, 0]],
-        counts=[[3, 1, 0, 2, 0], [0, 4, 1, 0, 1]],
+    instance = small(
+        "xyz",
+        [[10, 40, 70], [60, 20, 20]],
+        [[0, 30, 80], [35, 0, 50], [90, 45, 0]],
+        [[3, 1, 0, 2, 0], [0, 4, 1, 0, 1]],
     )
     return instance, aggregate(instance)
 
@@ -272,13 +272,7 @@ def world(counts):
     # Sites a, b, c in a row: a -10- b -20- c (a to c: 30). One client in each, 1 ms away.
     site_rtt = np.array([[0, 10, 30], [10, 0, 20], [30, 20, 0]], dtype=float)
     client_rtt = site_rtt + np.eye(3)
-    instance = Instance(
-        sites=("a", "b", "c"),
-        clients=("in a", "in b", "in c"),
-        client_rtt=client_rtt,
-        site_rtt=site_rtt,
-        counts=counts,
-    )
+    instance = small("abc", client_rtt, site_rtt, counts)
     return Problem(instance, replicas=3, voters=3)
 
 
@@ -443,13 +437,7 @@ def test_voters_that_are_close_in_turn_beat_those_close_on_average() -> None:
     """
     rtt = np.zeros((2, 4, 4))
     rtt[0, 0], rtt[1, 0] = [0, 1, 9, 4], [0, 9, 1, 4]
-    instance = Instance(
-        sites=["l", "a", "b", "c"],
-        clients=["k"],
-        client_rtt=np.ones((1, 4)),
-        site_rtt=rtt,
-        counts=np.array([[[0, 0, 0, 1, 0]], [[0, 0, 0, 1, 0]]]),
-    )
+    instance = small("labc", np.ones((1, 4)), rtt, np.array([[[0, 0, 0, 1, 0]], [[0, 0, 0, 1, 0]]]))
     problem = Problem(instance, replicas=4, voters=3)
     assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2, 3]) == (0, 1, 2)
 
@@ -510,12 +498,11 @@ def test_greedy_is_not_exact_where_levels_cross() -> None:
     The only set is {l, b, c}, with b's answer at 2 as the majority.
     """
     rtt = np.array([[0, 1, 2, 3], [1, 0, 1, 1], [2, 1, 0, 1], [3, 1, 1, 0]], dtype=float)
-    instance = Instance(
-        sites=["l", "a", "b", "c"],
-        clients=["k"],
-        client_rtt=[[0, 1, 2, 3]],
-        site_rtt=rtt,
-        counts=[[0, 0, 0, 1, 0]],
+    instance = small(
+        "labc",
+        [[0, 1, 2, 3]],
+        rtt,
+        [[0, 0, 0, 1, 0]],
         domains={"provider": ["P", "Q", "R", "Q"], "region": ["X", "Y", "Y", "Z"]},
     )
     rules = [Diversity("provider"), Diversity("region")]

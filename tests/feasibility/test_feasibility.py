@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import placement
 from formulations.enumeration.enumerate_sets import count_sets
-from placement import Configuration, Diversity, Instance, LimitError, Problem, Status, solve
+from placement import Configuration, Diversity, LimitError, Problem, Status, solve
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import (
     complete_configuration,
@@ -26,6 +26,7 @@ from placement.model.site_families import SiteSubset, subsets
 from placement.testing import every_configuration, random_instance
 from tests import reference
 from tests.evaluation.test_score import configurations
+from tests.reference import small
 from tests.strategies import ALL, Kind, problems
 
 
@@ -113,12 +114,11 @@ def test_a_reason_given_for_infeasibility_is_a_proof(problem: Problem) -> None:
 
 
 def test_what_is_broken_is_said() -> None:
-    instance = Instance(
-        sites=list("abcd"),
-        clients=["k"],
-        client_rtt=np.ones((1, 4)),
-        site_rtt=1 - np.eye(4),
-        counts=[[1, 0, 0, 0, 0]],
+    instance = small(
+        "abcd",
+        np.ones((1, 4)),
+        1 - np.eye(4),
+        [[1, 0, 0, 0, 0]],
         domains={"bank": ["n", "n", "s", "s"]},
     )
     problem = Problem(
@@ -147,13 +147,7 @@ def test_what_is_broken_is_said() -> None:
 
 def test_a_pin_that_may_not_vote_can_leave_no_place_for_a_voter() -> None:
     """One replica, pinned at a, where none may vote: the only voter would be a second replica."""
-    instance = Instance(
-        sites=["a", "b"],
-        clients=["k"],
-        client_rtt=[[3, 2]],
-        site_rtt=[[0, 1], [1, 0]],
-        counts=[[1, 0, 0, 0, 0]],
-    )
+    instance = small("ab", [[3, 2]], [[0, 1], [1, 0]], [[1, 0, 0, 0, 0]])
     problem = Problem(instance, replicas=1, voters=1, pinned=["a"], non_voters=["a"])
     assert reasons_infeasible(problem) == (
         "2 sites must hold a replica, pinned or as the only ones that may vote (a, b), but at most "
@@ -169,12 +163,8 @@ def test_a_pin_that_may_not_vote_can_leave_no_place_for_a_voter() -> None:
 @given(st.data(), st.integers(1, 8))
 def test_completion_takes_what_is_preferred(data: st.DataObject, sites: int) -> None:
     """Without rules a completion holds the leader and the first of the preferred sites."""
-    instance = Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=["k"],
-        client_rtt=np.ones((1, sites)),
-        site_rtt=1 - np.eye(sites),
-        counts=[[1, 0, 0, 0, 0]],
+    instance = small(
+        [f"s{i}" for i in range(sites)], np.ones((1, sites)), 1 - np.eye(sites), [[1, 0, 0, 0, 0]]
     )
     size = data.draw(st.integers(1, sites))
     problem = Problem(instance, replicas=size, voters=data.draw(st.integers(1, size)))

@@ -44,6 +44,7 @@ from placement.plan import Plan, objective_value
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.heuristics import paper
+from tests.reference import small
 from tests.strategies import ALL, problems
 
 SITES = ("lisbon", "paris", "vienna", "tokyo", "osaka")
@@ -92,12 +93,11 @@ def ask(name: str, instance: Instance, **asked: object) -> Plan:
 def test_centroid_is_a_direction_not_a_mean_of_degrees() -> None:
     """Two clients at either side of the date line meet there, not at Greenwich."""
     ends = np.array([[0.0, 170.0], [0.0, -170.0]])
-    instance = Instance(
-        sites=("africa", "fiji"),
-        clients=("west", "east"),
-        client_rtt=np.array([[1.0, 2], [1, 2]]),
-        site_rtt=np.array([[0.0, 1], [1, 0]]),
-        counts=np.full((2, 5), 1.0),
+    instance = small(
+        ("africa", "fiji"),
+        [[1, 2], [1, 2]],
+        1 - np.eye(2),
+        np.full((2, 5), 1.0),
         site_coordinates=np.array([[0.0, 0.0], [0.0, 180.0]]),
         client_coordinates=ends,
     )
@@ -244,14 +244,9 @@ ETCD = (Operation("linearizable_read", direct=1, quorum=1), Operation("put", dir
 
 def reads_and_writes(operations=ETCD, writes=1.0):
     """Client a reads a lot (with votes), client b writes a little."""
-    return placement.Instance(
-        sites=("a", "b", "c"),
-        clients=("a", "b"),
-        client_rtt=[[1, 50, 60], [50, 1, 40]],
-        site_rtt=[[0, 50, 60], [50, 0, 40], [60, 40, 0]],
-        counts=[[1000, 0], [0, writes]],
-        operations=operations,
-    )
+    between = [[0, 50, 60], [50, 0, 40], [60, 40, 0]]
+    counts = [[1000, 0], [0, writes]]
+    return small("abc", [[1, 50, 60], [50, 1, 40]], between, counts, operations=operations)
 
 
 def test_kinds():
@@ -462,13 +457,7 @@ def two_continents(far_reads: float, transactions: float) -> Instance:
     counts[:3, 0] = 1
     counts[3, 0] = far_reads
     counts[0, 3] = transactions
-    return Instance(
-        sites=("a", "b", "c", "far"),
-        clients=("at a", "at b", "at c", "at far"),
-        client_rtt=site_rtt + np.eye(4),
-        site_rtt=site_rtt,
-        counts=counts,
-    )
+    return small(("a", "b", "c", "far"), site_rtt + np.eye(4), site_rtt, counts)
 
 
 def test_quorum_first_pays_for_transactions() -> None:

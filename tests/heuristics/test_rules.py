@@ -19,7 +19,7 @@ from benchmarks.harness.tier3_worlds import world
 from heuristics import baselines
 from heuristics.completion import AdmissibleSites
 from heuristics.local_search import method as local_search
-from placement import Diversity, Instance, Operation, Problem, Status
+from placement import Diversity, Operation, Problem, Status
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
 from placement.support.status import Termination
@@ -27,6 +27,7 @@ from placement.testing import random_instance
 from placement.workloads import MIXES
 from tests import reference
 from tests.effort import examples
+from tests.reference import small
 from tests.strategies import ALL, Kind, problems
 
 HARD: frozenset[Kind] = frozenset(
@@ -235,12 +236,11 @@ def test_replicas_can_harm() -> None:
     """A close replica with a bad road to the leader is left out where |R| may vary."""
     near = np.array([[10.0, 1.0, 50.0]])
     between = np.array([[0.0, 90, 90], [90, 0, 90], [90, 90, 0]])
-    instance = Instance(
-        sites=("lead", "trap", "far"),
-        clients=("all",),
-        client_rtt=near,
-        site_rtt=between,
-        counts=np.array([[10.0]]),
+    instance = small(
+        ("lead", "trap", "far"),
+        near,
+        between,
+        np.array([[10.0]]),
         operations=(Operation("bounded", near=1, relay=1),),
     )
     plan = run(SEARCH, Problem(instance, replicas=(1, 3), voters=1), Options())

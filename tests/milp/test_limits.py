@@ -20,7 +20,6 @@ from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import (
     Diversity,
-    Instance,
     Operation,
     Problem,
     SolverError,
@@ -33,6 +32,7 @@ from placement.testing import random_instance
 from tests.agreement import like_enumeration
 from tests.effort import examples, seeds
 from tests.milp.worlds import hopeless, sphere
+from tests.reference import small
 from tests.strategies import problems
 
 TOGETHER = {"leaders": "together"}
@@ -356,12 +356,11 @@ def test_votes_and_relays_apart_on_a_small_world():
         [0.5, 0.25, 0.3, 0.5, 0],
     ]
     counts = [[12, 42], [12, 4], [23, 24], [34, 43], [42, 11], [27, 38], [23, 25], [6, 10]]
-    instance = Instance(
-        sites=tuple(f"s{i}" for i in range(5)),
-        clients=tuple(f"k{i}" for i in range(8)),
-        client_rtt=np.array(tenths) / 10,
-        site_rtt=between,
-        counts=counts,
+    instance = small(
+        tuple(f"s{i}" for i in range(5)),
+        np.array(tenths) / 10,
+        between,
+        counts,
         operations=(Operation("relay only", relay=1), Operation("votes only", quorum=1)),
         domains={"zone": ("z4", "z0", "z3", "z0", "z0")},
     )

@@ -17,7 +17,6 @@ from formulations.milp.recipes import Nearest, Recipe
 from placement import (
     Configuration,
     InputError,
-    Instance,
     Operation,
     Prices,
     Problem,
@@ -31,6 +30,7 @@ from placement.testing import random_instance
 from tests.agreement import like_enumeration
 from tests.effort import examples
 from tests.milp.worlds import hopeless, sphere, values_at, with_prices
+from tests.reference import small
 from tests.strategies import problems
 
 RECIPES = st.sampled_from(list(Recipe))
@@ -120,12 +120,11 @@ def test_a_farther_server_breaks_a_row(rule):
     Client c sits beside s0 (1 ms), from where forwarding to the leader s2 takes 100 ms; serving it
     from s1 (2 ms) would forward in 1 ms. All three sites hold replicas.
     """
-    instance = Instance(
-        sites=("s0", "s1", "s2"),
-        clients=("c",),
-        client_rtt=[[1, 2, 3]],
-        site_rtt=[[0, 9, 100], [9, 0, 1], [100, 1, 0]],
-        counts=[[1.0]],
+    instance = small(
+        ("s0", "s1", "s2"),
+        [[1, 2, 3]],
+        [[0, 9, 100], [9, 0, 1], [100, 1, 0]],
+        [[1.0]],
         operations=(Operation("bounded", near=1, relay=1),),
     )
     problem = Problem(instance, replicas=["s0", "s1", "s2"], voters=1, leader="s2")

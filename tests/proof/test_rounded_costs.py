@@ -57,12 +57,15 @@ def by_hand(costs, inside, free, u, beta, less):
     return constant, rho
 
 
+def drawn_claim(problem, seed):
+    rng, claim = np.random.default_rng(seed), Claim(problem, 1.0, 0.0)
+    sites = len(problem.instance.sites)
+    return rng, claim, sites, int(rng.integers(sites)) if claim.leader_matters else None
+
+
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(problem, seed):
-    rng = np.random.default_rng(seed)
-    claim = Claim(problem, 1.0, 0.0)
-    sites = len(problem.instance.sites)
-    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    rng, claim, sites, leader = drawn_claim(problem, seed)
     choice = SiteChoice(
         problem.rules, leader, None if leader is None else claim.wait_places(leader)
     )
@@ -96,10 +99,7 @@ def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(proble
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_lists_of_pairs_serve_a_walk_through_states(problem, seed):
     """Lists that were made for a state, for multipliers or for β serve later ones, or are left."""
-    rng = np.random.default_rng(seed)
-    claim = Claim(problem, 1.0, 0.0)
-    sites = len(problem.instance.sites)
-    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    rng, claim, sites, leader = drawn_claim(problem, seed)
     rounded = RoundedCosts(claim, leader, np.zeros(1))
     known = betas(rng, claim, sites)
     inside, free = state_of(rng, sites)
@@ -264,10 +264,7 @@ def test_multipliers_beyond_the_grid_have_no_rounded_form(value):
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_rounded_bounds_after_transfers_are_below_the_exact_ones(problem, seed):
-    rng = np.random.default_rng(seed)
-    claim = Claim(problem, 1.0, 0.0)
-    sites = len(problem.instance.sites)
-    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    rng, claim, sites, leader = drawn_claim(problem, seed)
     radii, moved = np.zeros(1), transfers(rng, claim, sites)
     rounded = RoundedCosts(claim, leader, radii).after(moved)
     exact = ExactCosts(claim, leader, radii).after(moved)

@@ -17,15 +17,20 @@ from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
 
 
+def drawn(problem, seed, *, led=True):
+    rng, sites = np.random.default_rng(seed), len(problem.instance.sites)
+    leader = int(rng.integers(sites)) if led else None
+    radii = rng.integers(0, 4, sites).astype(float) if led else None
+    choice = SiteChoice(problem.rules, leader, radii)
+    inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()} | ({leader} if led else set())
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    return rng, sites, choice, inside, free
+
+
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
     """Without rules for voters the radii are valued from sums of prefixes."""
-    rng = np.random.default_rng(seed)
-    sites = len(problem.instance.sites)
-    leader = int(rng.integers(sites))
-    choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
-    inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
-    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    rng, sites, choice, inside, free = drawn(problem, seed)
     if choice._rules_votes or choice._sizes(len(inside))[1] < 0:
         return
     rho = rng.integers(-5, 4, sites).tolist()
@@ -47,11 +52,7 @@ def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_the_least_sum_without_rules_for_replicas_is_that_of_enumeration(problem, seed):
-    rng = np.random.default_rng(seed)
-    sites = len(problem.instance.sites)
-    choice = SiteChoice(problem.rules, None, None)
-    inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()}
-    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    rng, sites, choice, inside, free = drawn(problem, seed, led=False)
     if choice._families:
         return
     rho = rng.integers(-5, 4, sites).tolist()
@@ -69,12 +70,7 @@ def test_the_least_sum_without_rules_for_replicas_is_that_of_enumeration(problem
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_what_a_fixed_site_must_reach_is_the_least_over_the_sets_with_or_without_it(problem, seed):
     """Radii that reach the claim before a site is fixed reach it after."""
-    rng = np.random.default_rng(seed)
-    sites = len(problem.instance.sites)
-    leader = int(rng.integers(sites))
-    choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
-    inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
-    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    rng, sites, choice, inside, free = drawn(problem, seed)
     rho = rng.integers(-9, 9, sites).tolist()
     costs = np.sort(rng.integers(0, 9, len(choice.radii))).tolist()
     ordered = SortedSites(inside, free, rho)

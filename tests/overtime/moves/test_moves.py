@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.overtime.leader_sequence import best_sequence, best_sequences, work_function
-from placement import Configuration, Instance, Options, Plan, Prices, Problem
+from placement import Configuration, Options, Plan, Prices, Problem
 from placement.errors import InputError
 from placement.methods.registry import load_method, run
 from placement.overtime.decayed_counts import Decay, DecayedCounts
@@ -30,6 +30,7 @@ from placement.plan import objective_value
 from placement.support.status import Status
 from placement.testing import every_configuration
 from tests.effort import examples
+from tests.reference import small
 
 SITES = 6
 
@@ -163,12 +164,11 @@ def drawn(seed: int) -> Problem:
     counts = rng.integers(0, 20, (clients, 5)).astype(float)
     counts[0, 0] += 1
     money, spread = seed % 3 == 0, seed % 4 == 1
-    instance = Instance(
-        sites=tuple(f"s{i}" for i in range(sites)),
-        clients=tuple(f"c{i}" for i in range(clients)),
-        client_rtt=rtt(near, at) + 1,
-        site_rtt=site_rtt,
-        counts=counts,
+    instance = small(
+        tuple(f"s{i}" for i in range(sites)),
+        rtt(near, at) + 1,
+        site_rtt,
+        counts,
         prices=Prices(rng.integers(1, 9, sites).astype(float)) if money else None,
         domains={"country": tuple("xyz"[i % 3] for i in range(sites))} if spread else {},
     )
@@ -241,13 +241,7 @@ def test_no_configuration_is_cheaper(method: str, count: int) -> None:
 
 def test_ties_go_to_the_configuration_with_the_fewest_changes() -> None:
     """A client that every site serves alike: only the site that is forbidden now is replaced."""
-    instance = Instance(
-        sites=tuple("abcde"),
-        clients=("k",),
-        client_rtt=np.full((1, 5), 5.0),
-        site_rtt=np.zeros((5, 5)),
-        counts=[[9.0, 0, 0, 0, 0]],
-    )
+    instance = small("abcde", np.full((1, 5), 5.0), np.zeros((5, 5)), [[9.0, 0, 0, 0, 0]])
     problem = Problem(instance, replicas=3, voters=2, forbidden=["e"])
     current = Configuration.of(3, [3, 4], [2, 3, 4])
     free = MovePrices()

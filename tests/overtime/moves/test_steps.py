@@ -36,6 +36,7 @@ from placement.testing import random_instance
 from tests.cli.command import Run
 from tests.effort import examples
 from tests.overtime.moves.test_moves import configurations
+from tests.reference import small
 
 
 def carry_out(before: Configuration, start: QuorumSizes, steps) -> Configuration:
@@ -141,12 +142,11 @@ def test_flexible_quorums_are_safe_at_every_step(limit, before, after, data) -> 
 def world(labels: list[str]) -> Instance:
     size = len(labels)
     between = 10.0 * np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-    return Instance(
-        sites=tuple(f"s{i}" for i in range(size)),
-        clients=("k",),
-        client_rtt=np.ones((1, size)),
-        site_rtt=between,
-        counts=np.ones((1, 5)),
+    return small(
+        tuple(f"s{i}" for i in range(size)),
+        np.ones((1, size)),
+        between,
+        np.ones((1, 5)),
         domains={"country": tuple(labels)},
     )
 
@@ -356,12 +356,8 @@ def test_every_step_is_the_mixture_of_the_leaders_by_the_evaluator(seed):
 
 def test_the_median_falls_in_a_jump_when_half_of_the_groups_have_moved():
     """By hand: writes of one client take 100 ms at a far leader, 10 ms at the near one."""
-    instance = Instance(
-        sites=("far", "near"),
-        clients=("c",),
-        client_rtt=[[100.0, 10.0]],
-        site_rtt=[[0.0, 0.0], [0.0, 0.0]],
-        counts=[[0, 0, 100, 0, 0]],
+    instance = small(
+        ("far", "near"), [[100.0, 10.0]], [[0.0, 0.0], [0.0, 0.0]], [[0, 0, 100, 0, 0]]
     )
     goal = percentile_question(50, Distributions.parametric(instance, variation=0.0, bins=300))
     problem = Problem(instance, replicas=2, voters=2, objective=goal)
