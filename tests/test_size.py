@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 69055,
-    "formulations": 31799,
+    "formulations": 31776,
     "heuristics": 5473,
     "benchmarks": 11691,
     "tests": 47998,
@@ -40,7 +40,7 @@ ROOMS = {
     "formulations/milp": 1703,
     "formulations/online": 1564,
     "formulations/overtime": 227,
-    "formulations/quorumstore": 3319,
+    "formulations/quorumstore": 3296,
     "formulations/solvers": 1055,
     "formulations/waits": 1139,
     "heuristics/local_search": 1083,

@@ -18,10 +18,10 @@ double clock_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int all_below(const int *number, size_t count, int below, const char *why)
+int in_range(const int *number, size_t count, int least, int below, const char *why)
 {
     for (size_t i = 0; i < count; i++)
-        if (number[i] < 0 || number[i] >= below)
+        if (number[i] < least || number[i] >= below)
             return refused(why);
     return 1;
 }

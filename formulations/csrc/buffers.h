@@ -30,8 +30,8 @@ void release_arrays(column *columns, int held);
 
 /* 0, with a ValueError set. */
 int refused(const char *why);
-/* 1 when all numbers are 0 or more, and below a limit; 0 with the exception set to `why`. */
-int all_below(const int *number, size_t count, int below, const char *why);
+/* 1 when all numbers are `least` or more, and below a limit; 0 with the exception set to `why`. */
+int in_range(const int *number, size_t count, int least, int below, const char *why);
 
 /* A tuple of numbers, and back: how many there are, at most `most`, all from 0 to below a limit; -1 with the exception set. */
 PyObject *tuple_of(const int *number, int count);

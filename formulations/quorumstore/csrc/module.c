@@ -1,4 +1,5 @@
 /* Python binding of the search: limited API (abi3, CPython 3.11 and later), buffers in, sets out. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #define STORE "formulations.quorumstore._kernel.store"
 #define SEARCH "formulations.quorumstore._kernel.search"
 #define MOST_SITES 32767
-#define SECONDS_BETWEEN_SIGNALS 0.02
+#define OUT "an index is out of range"
 
 static void free_store(PyObject *capsule)
 {
@@ -25,14 +26,6 @@ static void free_search(PyObject *capsule)
     if (x)
         search_free(x);
     Py_XDECREF(owner);
-}
-
-static int in_range(const int32_t *values, size_t count, int least, int below)
-{
-    for (size_t k = 0; k < count; k++)
-        if (values[k] < least || values[k] >= below)
-            return refused("an index is out of range");
-    return 1;
 }
 
 static int read_store(store *s, PyObject *args)
@@ -54,10 +47,10 @@ static int read_store(store *s, PyObject *args)
         !(s->loss_begin = copy_buffer(owned, begin, (l + 1) * 4)) || !(s->loss_site = copy_buffer(owned, site, m * 4)) ||
         !(s->loss_variant = copy_buffer(owned, variant, m * 4)) || !(s->region = copy_buffer(owned, region, n * 4)))
         return 0;
-    if (!in_range(s->rank, n * n, 0, s->values) || !in_range(s->moved, v * n, 0, s->values) ||
-        !in_range(s->variant_of, of, -1, s->variants) || !in_range(s->loss_site, m, 0, s->sites) ||
-        !in_range(s->loss_variant, m, -1, s->variants) || !in_range(s->region, n, 0, s->sites) ||
-        !in_range(s->loss_begin, l + 1, 0, lost + 1))
+    if (!in_range(s->rank, n * n, 0, s->values, OUT) || !in_range(s->moved, v * n, 0, s->values, OUT) ||
+        !in_range(s->variant_of, of, -1, s->variants, OUT) || !in_range(s->loss_site, m, 0, s->sites, OUT) ||
+        !in_range(s->loss_variant, m, -1, s->variants, OUT) || !in_range(s->region, n, 0, s->sites, OUT) ||
+        !in_range(s->loss_begin, l + 1, 0, lost + 1, OUT))
         return 0;
     for (size_t k = 0; k < l; k++)
         if (s->loss_begin[k] > s->loss_begin[k + 1])
@@ -151,7 +144,7 @@ out:
 static search *search_of(PyObject *capsule)
 {
     search *x = PyCapsule_GetPointer(capsule, SEARCH);
-    if (x && x->thread) {
+    if (x && x->caller) {
         PyErr_SetString(PyExc_RuntimeError, "the search is running in another thread");
         return NULL;
     }
@@ -164,47 +157,29 @@ static int to_search(PyObject *capsule, void *out)
     return (*(search **)out = search_of(capsule)) != NULL;
 }
 
-/* Called between nodes: has a signal handler raised? */
-static int pause_now(search *x)
+static void enter(search *x, call_limit *limit)
 {
-    const double now = clock_now();
-    if (now < x->next_pause && now > x->next_pause - 1.0)
-        return 0;
-    PyEval_RestoreThread((PyThreadState *)x->thread);
-    x->raised = PyErr_CheckSignals() != 0;
-    x->thread = PyEval_SaveThread();
-    x->next_pause = clock_now() + SECONDS_BETWEEN_SIGNALS;
-    return x->raised;
-}
-
-static void enter(search *x)
-{
-    x->pause = pause_now;
-    x->next_pause = clock_now() + SECONDS_BETWEEN_SIGNALS;
-    x->raised = 0;
-    x->thread = PyEval_SaveThread();
+    x->pause = pause_call;
+    x->caller = limit;
+    x->paused = 0;
+    begin_call(limit, HUGE_VAL);
 }
 
 /* 0 when a signal handler raised or memory ran out (the exception is set). */
-static int leave(search *x, int fine)
+static int leave(search *x, call_limit *limit, int fine)
 {
-    PyThreadState *thread = x->thread;
-    x->thread = NULL;
-    PyEval_RestoreThread(thread);
+    fine = end_call(limit) && fine && !x->failed;
+    x->caller = NULL;
     if (x->failed)
         PyErr_NoMemory();
-    return fine && !x->failed && !x->raised;
+    return fine;
 }
 
 static PyObject *answer(const search *x, int value, int pair, const int *set)
 {
     const int size = pair < 0 ? 0 : x->pair[pair].size;
-    PyObject *replicas = PyTuple_New(size);
-    if (!replicas)
-        return NULL;
-    for (int m = 0; m < size; m++)
-        PyTuple_SetItem(replicas, m, PyLong_FromLong(set[m]));
-    return Py_BuildValue("(iiN)", value, pair, replicas);
+    PyObject *replicas = tuple_of(set, size);
+    return replicas ? Py_BuildValue("(iiN)", value, pair, replicas) : NULL;
 }
 
 PyDoc_STRVAR(probe_doc, "probe(search, pair, rows): lower the incumbent by some sets of one size");
@@ -224,7 +199,7 @@ static PyObject *probe(PyObject *self, PyObject *args)
         return NULL;
     const size_t size = (size_t)x->pair[pair].size, cells = (size_t)view.len / 4;
     const int32_t *sites = view.buf;
-    int fine = (size_t)view.len % (4 * size) == 0 && in_range(sites, cells, 0, x->s->sites);
+    int fine = (size_t)view.len % (4 * size) == 0 && in_range(sites, cells, 0, x->s->sites, OUT);
     for (size_t k = 1; fine && k < cells; k++)
         fine = k % size == 0 || sites[k - 1] < sites[k];
     if (fine)
@@ -245,9 +220,10 @@ static PyObject *find(PyObject *self, PyObject *capsule)
     search *x = search_of(capsule);
     if (!x)
         return NULL;
-    enter(x);
+    call_limit limit;
+    enter(x, &limit);
     int fine = search_find(x);
-    if (!leave(x, fine))
+    if (!leave(x, &limit, fine))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -269,9 +245,10 @@ static PyObject *choose(PyObject *self, PyObject *capsule)
     search *x = search_of(capsule);
     if (!x)
         return NULL;
-    enter(x);
+    call_limit limit;
+    enter(x, &limit);
     int fine = search_choose(x);
-    return leave(x, fine) ? answer(x, x->best, x->tie_pair, x->tie_set) : NULL;
+    return leave(x, &limit, fine) ? answer(x, x->best, x->tie_pair, x->tie_set) : NULL;
 }
 
 PyDoc_STRVAR(list_doc, "list(search, pair, first, limits) -> bytes: all sets within the limits whose\n"
@@ -289,9 +266,10 @@ static PyObject *list(PyObject *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "no such pair or site");
     memcpy(x->limit.normal, at, sizeof x->limit.normal);
     memcpy(x->limit.worst, at + 2, sizeof x->limit.worst);
-    enter(x);
+    call_limit limit;
+    enter(x, &limit);
     int fine = search_list(x, pair, first);
-    if (!leave(x, fine))
+    if (!leave(x, &limit, fine))
         return NULL;
     return PyBytes_FromStringAndSize(
         (const char *)x->rows,

@@ -199,8 +199,8 @@ static void test_leaf(search *x)
 static void list_completions(search *x)
 {
     x->since = 0;
-    if (x->pause && x->pause(x))
-        x->stop = 1;
+    if (x->pause && x->pause(x->caller))
+        x->stop = x->paused = 1;
 }
 
 INLINED void grow(search *x, int length, const int *sites, int count, const int words,

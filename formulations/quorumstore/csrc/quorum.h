@@ -158,10 +158,9 @@ struct search {
 
     /* interruption */
     int64_t since;
-    int (*pause)(search *);   /* now and then; not 0: stop */
-    void *thread;
-    double next_pause;
-    int stop, failed, raised;
+    int (*pause)(void *);     /* now and then, with `caller`; not 0: stop */
+    void *caller;             /* NULL: the search does not run */
+    int stop, failed, paused;
 };
 
 /* Sites that hold replicas are passed in increasing order. */

@@ -163,7 +163,7 @@ static int walk(search *x, int first)
 {
     x->stop = 0;
     screen_build(x);
-    return tree_run(x, first) || !(x->raised || x->failed);
+    return tree_run(x, first) || !(x->paused || x->failed);
 }
 
 /* Lower the incumbent to the optimum. 0: interrupted, or out of memory. */

@@ -508,8 +508,8 @@ static int read_sets(sets *x, PyObject *args)
                 double middle = d > low ? d : low;
                 x->suffix[from * row + k * C + c] = middle < high ? middle : high;
             }
-    return all_below(x->near_order, S * S, x->sites, "an index is out of range") &&
-           all_below(x->labels, (size_t)labels * S, MOST_DOMAINS, "an index is out of range") && read_rows(x, terms, rules, labels);
+    return in_range(x->near_order, S * S, 0, x->sites, "an index is out of range") &&
+           in_range(x->labels, (size_t)labels * S, 0, MOST_DOMAINS, "an index is out of range") && read_rows(x, terms, rules, labels);
 }
 
 static PyObject *create(PyObject *self, PyObject *args)

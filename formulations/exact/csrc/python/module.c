@@ -318,7 +318,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         !(p->may_hold = copy_buffer(owned, flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(owned, price, S * S * 8))) ||
         !read_families(owned, replicas, &p->replica_families, sites) || !read_families(owned, votes, &p->voter_families, sites) ||
-        !all_below(p->by_client, C * S, sites, "no such site in the order of a client") || !read_scenarios(owned, scenarios, p) || !read_cases(owned, cases, &p->cases, sites)) {
+        !in_range(p->by_client, C * S, 0, sites, "no such site in the order of a client") || !read_scenarios(owned, scenarios, p) || !read_cases(owned, cases, &p->cases, sites)) {
         context_free(x);
         return NULL;
     }

@@ -15,7 +15,7 @@ static int *read_ranks(owned_memory *owned, PyObject *orders, int clients, int s
     int *rank = order ? own(owned, (size_t)sites * padded + 1, sizeof(int)) : NULL;
     if (order && !rank)
         PyErr_NoMemory();
-    int known = rank && all_below(order, (size_t)clients * (size_t)sites, sites, "no such site in the order of a client");
+    int known = rank && in_range(order, (size_t)clients * (size_t)sites, 0, sites, "no such site in the order of a client");
     for (int c = 0; known && c < clients; c++)
         for (int k = 0; k < sites; k++)
             rank[(size_t)order[(size_t)c * (size_t)sites + (size_t)k] * padded + (size_t)c] = k;
