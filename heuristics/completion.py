@@ -57,8 +57,8 @@ def writing(problem: Problem) -> FloatArray:
 def site_traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     """Operations that arrive at each site when every client turns to the closest: shape (sites,).
 
-    Sites that may hold no replica receive nothing. With `transactions`, only those that change
-    state.
+    Sites that may hold no replica receive nothing. With `transactions`, only transactions
+    count: the operations that change state.
     """
     demand, rules = problem.demand, problem.rules
     counted = writing(problem) if transactions else np.ones(len(demand.coefficients))

@@ -21,7 +21,7 @@ PACKAGES = {
     "formulations": 31776,
     "heuristics": 5473,
     "benchmarks": 11691,
-    "tests": 47998,
+    "tests": 47995,
 }
 
 ROOMS = {

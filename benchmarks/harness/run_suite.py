@@ -225,7 +225,7 @@ def suite_study(suite: Suite) -> SuiteStudy:
     """Return a suite as a study; ``--force`` begins a file again."""
 
     def rows(options: argparse.Namespace) -> Iterator[Row]:
-        """Run the cells that have no row; ``--retry``: those that were not answered as well."""
+        """Run the cells without a row; with ``--retry`` also the cells without an answer."""
         cells = _chosen(suite, options.only, options.method)
         todo = [
             cell

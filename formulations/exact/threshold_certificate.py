@@ -54,8 +54,8 @@ class TreeRecord:
 class ThresholdCertificate:
     """The certificate of the best plan within limits, or that there is none: both numbers are +∞.
 
-    `slack` is by how much X of what is minimised was to be lower than what is claimed. `clients`
-    are the indices of those that count, in the records too. A part that needs no tree has no
+    `slack`: X of the minimised measure had to be lower than the claim by this much. `clients` are
+    the indices of the clients that count, in the records too. A part that needs no tree has no
     record. `floors` are sites that a bound alone rules out, each with multipliers and what is to
     spare. `weighted`: all scenarios have one threshold and weights that the checker knows.
     """

@@ -486,7 +486,7 @@ class Pricer:
     """Prices all databases of a fleet, here or by workers; a context manager.
 
     The workers of the cluster at the address `dask` take the place of processes. A checkpoint keeps
-    the answers, and those that it has are read.
+    the answers; an answer that stands there is not computed again.
     """
 
     def __init__(

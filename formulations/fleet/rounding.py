@@ -167,7 +167,7 @@ class Rounding:
         return size
 
     def padded(self, counts: FloatArray) -> FloatArray:
-        """Return numbers of all columns of the pool: 0 of those that are new."""
+        """Return numbers of all columns of the pool: 0 of a new column."""
         return np.append(counts, np.zeros(len(self.pool) - len(counts)))
 
     def missing(self, counts: FloatArray) -> IntArray:

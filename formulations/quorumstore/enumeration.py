@@ -464,7 +464,7 @@ class Enumeration:
 
 @dataclass
 class _FirstOfTies:
-    """The first configuration under the tie rule, by the evaluator, of those that were judged."""
+    """The first of the judged configurations under the tie rule, by the evaluator."""
 
     problem: QuorumProblem
     configuration: QuorumConfiguration | None = None

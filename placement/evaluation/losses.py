@@ -318,9 +318,9 @@ def scores_after_many(
 ) -> FloatArray:
     """Return the score after a loss under the best leader, shape (n,); infinite without service.
 
-    As :func:`score_after`, for n configurations. `normal` are their normal scores, which stand for
-    those that do not notice the loss. O(n · clients · members), in NumPy, and as many times as
-    leaders may take over.
+    As :func:`score_after`, for n configurations. `normal` are the scores without a loss: a
+    configuration that does not notice the loss keeps its score. O(n · clients · members), in NumPy,
+    and as many times as leaders may take over.
     """
     gone = frozenset(lost)
     found = normal.copy()

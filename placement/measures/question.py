@@ -65,7 +65,7 @@ _COST, _CHANGES, _COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """One measure of a question and its value in a plan."""
+    """Measure of a question, with its value in a plan."""
 
     measure: str  #: its text
     limit: str  #: its text without the measure; empty for the one that is minimised

@@ -80,7 +80,7 @@ class LatePart:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of a measure under a leader; arrays that are None are 0."""
+    """Row of a measure under a leader; arrays that are None are 0."""
 
     leader: int
     constant: float = 0.0  #: K

@@ -95,8 +95,8 @@ class MeasuresClaim:
 
     `bound` is in the unit of what is minimised; None: it is claimed that no configuration keeps the
     limits. With `ties`: of the plans whose minimised value is at most this none has a mean below
-    the bound. `clients` are the indices of those that count, and `rank` is the place of each site
-    in the order of each of them, shape (clients, sites).
+    the bound. `clients` are the indices of the clients that count, and `rank` is the place of each
+    site in the order of each client, shape (clients, sites).
     """
 
     def __init__(self, problem: Problem, bound: float | None, *, ties: float = math.inf) -> None:

@@ -30,7 +30,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.support.status import Termination
 from placement.testing.small_worlds import optimum, random_instance
-from tests.refusals import refused
+from tests.expected import refused
 
 METHODS = ("exhaustive", "cp-sat", "kq", "qk", "best-of")
 

@@ -20,8 +20,8 @@ from placement import Diversity, InputError, Instance, Problem, UnitsWarning, ev
 from placement.cli.dispatch import GONE_OPTIONS
 from placement.io import assemble, read_counts, read_rtt
 from tests.cli.command import Run
+from tests.expected import refused
 from tests.io.worlds import small
-from tests.refusals import refused
 
 
 def _snapshot(folder: Path) -> dict[str, bytes]:

@@ -38,8 +38,8 @@ from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.testing import random_instance
-from tests.agreement import like_enumeration
 from tests.effort import examples
+from tests.expected import like_enumeration
 from tests.strategies import problems
 
 CP_SAT = load_method("cp-sat")

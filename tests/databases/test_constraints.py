@@ -10,7 +10,7 @@ from placement.databases.localities import load_localities
 from placement.databases.system import read_deployment
 from placement.errors import InputError
 from placement.testing import random_instance
-from tests.refusals import refused
+from tests.expected import refused
 
 SITES = ("oslo", "bonn", "rome", "lima")
 FACTS = {"oslo": "eu", "bonn": "eu", "rome": "eu", "lima": "sa"}

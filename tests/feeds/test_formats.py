@@ -16,7 +16,7 @@ from placement import InputError
 from placement.io.feeds.headers import read_header, rows_of_corner
 from placement.io.feeds.registry import FEEDS, Content, FeedRequest, RttReading, read_feed
 from tests.effort import examples
-from tests.refusals import refused
+from tests.expected import refused
 
 TOOLS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))["tools"]
 

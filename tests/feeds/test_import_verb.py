@@ -38,7 +38,7 @@ from placement.prometheus.metrics_server import (
     read_rtts,
     window_of,
 )
-from tests.refusals import refused
+from tests.expected import refused
 
 
 def imported(*arguments: object) -> int:

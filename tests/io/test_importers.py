@@ -21,8 +21,8 @@ from placement.io.formats import column_reader
 from placement.io.rtt_table import RttTable
 from placement.model.operations import RELAYED_STRONG_READ, Operation
 from tests.cli.command import Run
+from tests.expected import refused
 from tests.feeds.test_import_verb import imported as run_import
-from tests.refusals import refused
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}

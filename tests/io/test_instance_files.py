@@ -19,8 +19,8 @@ from placement.io import load_instance, save_instance
 from placement.io.formats.document import Document, encode_json, jsonable, unjsonable
 from placement.io.instance_folder import instance_document, instance_from_document
 from tests.cli.command import output_of
+from tests.expected import refused
 from tests.io.worlds import ANY_UNITS, awkward, same, small
-from tests.refusals import refused
 
 
 @pytest.mark.filterwarnings(ANY_UNITS)

@@ -43,9 +43,9 @@ from placement.plan import evaluate, objective_value
 from placement.report import write_report
 from placement.testing import optimum
 from tests.effort import examples
+from tests.expected import refused
 from tests.io.plans import plans
 from tests.io.worlds import same, small
-from tests.refusals import refused
 from tests.strategies import problems
 
 FIELDS = (

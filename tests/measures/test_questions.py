@@ -18,7 +18,7 @@ from placement.model.instance import Instance
 from placement.tail.rtt_distributions import Distributions, spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import examples, thinned
-from tests.refusals import refused
+from tests.expected import refused
 
 MEASURES = [
     "mean", "mean(reads)", "mean(writes, client client-1)", "mean after the loss of any region",

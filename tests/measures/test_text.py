@@ -26,7 +26,7 @@ from placement.measures import (
 from placement.testing.small_worlds import random_instance
 from tests.cli.command import Run
 from tests.effort import examples
-from tests.refusals import refused
+from tests.expected import refused
 
 TEXTS = {
     "mean": mean(),

@@ -24,8 +24,8 @@ from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
-from tests.agreement import like_enumeration
 from tests.effort import examples
+from tests.expected import like_enumeration
 from tests.milp.worlds import sphere, values_at
 from tests.strategies import problems
 

@@ -29,8 +29,8 @@ from placement import (
 )
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.testing import random_instance
-from tests.agreement import like_enumeration
 from tests.effort import examples, seeds
+from tests.expected import like_enumeration
 from tests.milp.worlds import hopeless, sphere
 from tests.reference import small
 from tests.strategies import problems

@@ -27,8 +27,8 @@ from placement import (
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.plan import objective_value
 from placement.testing import random_instance
-from tests.agreement import like_enumeration
 from tests.effort import examples
+from tests.expected import like_enumeration
 from tests.milp.worlds import hopeless, sphere, values_at, with_prices
 from tests.reference import small
 from tests.strategies import problems

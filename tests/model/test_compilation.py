@@ -23,7 +23,7 @@ from placement.quorumstore import QuorumProblem
 from placement.testing import random_instance
 from tests import reference
 from tests.cli.command import Run
-from tests.refusals import refused
+from tests.expected import refused
 from tests.strategies import problems
 
 

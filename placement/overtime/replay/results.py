@@ -50,7 +50,7 @@ class Replay:
     #: share of the oracle's planned intervals whose plan is proven optimal; NaN without plans
     proven: float = float("nan")
     objective: str = ""  #: what is paid, in words; empty for the mean latency
-    #: false when the replay was stopped: `databases` are those that were done
+    #: false when the replay was stopped: `databases` has the finished ones
     complete: bool = True
 
     @property

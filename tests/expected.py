@@ -1,8 +1,13 @@
-"""A method and enumeration answer alike."""
+"""Answers and refusals that tests expect."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from placement import Problem, solve
+from placement.errors import InputError
 from placement.plan import Plan
 
 
@@ -13,3 +18,12 @@ def like_enumeration(problem: Problem, method: str = "exact", **options: object)
     assert plan.status is truth.status
     assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
     return plan
+
+
+@contextmanager
+def refused(*words: object) -> Iterator[None]:
+    """Expect an input error whose message has all words."""
+    with pytest.raises(InputError) as caught:
+        yield
+    missing = [word for word in map(str, words) if word not in str(caught.value)]
+    assert not missing, f"not in {caught.value}: {missing}"
