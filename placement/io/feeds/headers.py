@@ -28,10 +28,13 @@ _KNOWN = {
 }
 """Word -> kind and meaning; a word of several kinds has that of the last one."""
 
-DEMAND_ROLES, LABELS, ROW_WORDS = (
+DEMAND_ROLES, LABELS, _ROW_WORDS = (
     {role: tuple(words) for kind, role, words in _ROWS if kind == one} for one in _LISTS
 )
-"""Columns of demand by role; labels of series by end; words about rows of RTTs by their meaning."""
+"""Columns of demand by role; labels of series by end."""
+
+ROW_WORDS = {meaning: frozenset(words) for meaning, words in _ROW_WORDS.items()}
+"""Words about rows of RTTs by their meaning."""
 
 _INDEX = {"a": "src", "b": "dst", "1": "src", "2": "dst", "x": "src", "y": "dst", "i": "src"}
 _INDEX |= {"j": "dst"}

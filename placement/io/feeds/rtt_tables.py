@@ -43,8 +43,9 @@ _SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.I
 _NUMBER = re.compile(r"\d+(\.\d+)?%?")
 _ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
 _WHOLE = re.compile(r"1(\.0*)?")
-_COUNTED = {*ROW_WORDS["sent"], *ROW_WORDS["lost"]}
-_SAID = {*ROW_WORDS["silent"], *ROW_WORDS["alive"]}
+_COUNTED = ROW_WORDS["sent"] | ROW_WORDS["lost"]
+_SAID = ROW_WORDS["silent"] | ROW_WORDS["alive"]
+_FINE, _NO_FAILURE = ROW_WORDS["alive"] | {""}, ROW_WORDS["no failure"] | {""}
 _UNIT_AFTER = re.compile(r"(.*\w)(?:\s*[\[(]\s*(\w+)\s*[\])]|[_ ](ms|us|ns|sec))")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
 
@@ -367,7 +368,7 @@ def _names_of_ends(table: Table) -> list[str]:
     """Return the columns that may name the other end of a table of one source."""
     heads = [read_header(name) for name in table.columns]
     found = [head.text for head in heads if not (head.quantity or head.when)][:1]
-    both = found and {*ROW_WORDS["both ends"]} & set(re.findall(r"[a-z]+", found[0].lower()))
+    both = found and ROW_WORDS["both ends"] & set(re.findall(r"[a-z]+", found[0].lower()))
     if both or not found:
         words = "one column for both ends" if both else "no column for the dst"
         expected = f"a column of sources and one of destinations, or {_OPTION} dst=COLUMN"
@@ -383,7 +384,7 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     silent: dict[int, str] = {}
     for place, name in enumerate(table.columns):
         quantity, words = read_header(name).quantity, set(re.findall("[a-z]+", name.lower()))
-        fails, states = (bool(words & {*ROW_WORDS[what]}) for what in ("failure", "state"))
+        fails, states = (bool(words & ROW_WORDS[what]) for what in ("failure", "state"))
         if "state" in words:  # of a country, unless a cell says otherwise
             states = any(_word(row[place]) in _SAID for row in table.rows)
         nothing = None if words & _COUNTED else {"loss": _ALL, "count": _NONE}.get(quantity)
@@ -397,21 +398,17 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
             if nothing is not None:
                 bad = nothing.fullmatch(cell) is not None
             elif fails:
-                bad = not numeric and word not in ("", *ROW_WORDS["no failure"])
+                bad = not numeric and word not in _NO_FAILURE
             else:
                 bad = _NONE.fullmatch(cell) is not None if numeric else word in ROW_WORDS["silent"]
-                if not (bad or numeric or word in ("", *ROW_WORDS["alive"])):
+                if not (bad or numeric or word in _FINE):
                     told = "a state that is neither an answer nor a failure"
                     expected = "ok, up, true or success; or leave the row or the column out"
                     raise refused(table.at(number), name, told, cell, expected)
             if bad:
                 silent.setdefault(number, f"{name} {cell}")
     sent, lost = (
-        [
-            i
-            for i, name in enumerate(table.columns)
-            if {*name.lower().split("_")} & {*ROW_WORDS[what]}
-        ]
+        [i for i, name in enumerate(table.columns) if ROW_WORDS[what] & {*name.lower().split("_")}]
         for what in ("sent", "lost")
     )
     for number, row in enumerate(table.rows if sent and lost else ()):
