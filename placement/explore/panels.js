@@ -1,9 +1,12 @@
 // Jobs of the server, panels that are asked after the plan, the tray of kept plans, files to take away.
 // Send a job and pass on its events; resolves with the content of the last one.
+// A lane has one job at a time; the number says which request is the later one, since a request that
+// was given up may reach the server last.
+let asked = 0;
 export async function ask(kind, value, laneName, signal, progress) {
   const response = await fetch("ask/" + kind, {
     method: "POST", signal,
-    headers: { "Content-Type": "application/json", "X-Lane": laneName },
+    headers: { "Content-Type": "application/json", "X-Lane": laneName + " " + (asked += 1) },
     body: JSON.stringify(value),
   });
   if (!response.ok) { throw new Error((await response.text()).trim()); }

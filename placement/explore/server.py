@@ -187,9 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(400, str(error))
         else:
             self._send(200, "", "text/event-stream")
-            lane = self.headers.get("x-lane", "")[:_LONGEST_LANE]
+            lane, _, place = self.headers.get("x-lane", "")[:_LONGEST_LANE].partition(" ")
+            order = int(place) if place.isascii() and place.isdigit() else 0
             try:
-                self.server.worker.run(lane, kind, value, self._tell, self._left)
+                self.server.worker.run(lane, kind, value, self._tell, self._left, order)
             except LimitError as error:
                 self._tell(("error", {"message": str(error)}))
 

@@ -51,7 +51,7 @@ class Worker:
         self._cancelled = self._context.Value("q", 0, lock=False)  # number of the last such job
         self._turn = threading.Condition()  # for what is below; told when a turn may have come
         self._number = self._running = 0
-        self._lanes: dict[str, int] = {}
+        self._lanes: dict[str, tuple[int, int]] = {}  # lane -> order and number of its last job
         self._waiting: set[int] = set()
         self._asked = 0.0  # when the running job was cancelled
         self._start()
@@ -72,21 +72,25 @@ class Worker:
 
     def run(
         self, lane: str, kind: str, value: object, tell: Callable[[Event], None],
-        left: Callable[[], bool],
+        left: Callable[[], bool], order: int = 0,
     ) -> None:  # fmt: skip
         """Run a job and `tell` its events, the last of them "answer", "error" or "cancelled".
 
-        The `lane` names a tab: a job cancels the one before it of the same lane. `kind` and `value`
-        are as of :func:`placement.explore.jobs.run_job`. When `left` returns that nobody waits for
-        the answer any more, the job is cancelled. LimitError when too many jobs wait.
+        The `lane` names a tab: a job cancels the one before it of the same lane, unless its `order`
+        is lower, since requests may overtake each other. `kind` and `value` are as of
+        :func:`placement.explore.jobs.run_job`. When `left` returns that nobody waits for the answer
+        any more, the job is cancelled. LimitError when too many jobs wait.
         """
         with self._turn:
             if len(self._waiting) >= self._most:
                 raise LimitError("too many questions wait; ask again later")
             self._number = number = self._number + 1
-            before, self._lanes[lane] = self._lanes.get(lane, -1), number
-            self._waiting.add(number)
-        self.cancel(before)
+            newest, before = self._lanes.get(lane, (order, -1))
+            if order >= newest:
+                self._lanes[lane] = order, number
+                self._waiting.add(number)
+        if order >= newest:
+            self.cancel(before)
         with self._turn:
             while number in self._waiting and (self._running or number != min(self._waiting)):
                 self._turn.wait(0.25)
@@ -105,7 +109,7 @@ class Worker:
             with self._turn:
                 if runs:
                     self._running = 0
-                if self._lanes.get(lane) == number:
+                if self._lanes.get(lane) == (order, number):
                     del self._lanes[lane]
                 self._turn.notify_all()
 

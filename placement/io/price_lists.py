@@ -448,16 +448,11 @@ def _aws(document: Document) -> Iterator[_Rate]:
             dimensions = terms.table(sku).table(offer).table("priceDimensions")
             for key in dimensions.values:
                 one = dimensions.table(key)
-                for currency in one.table("pricePerUnit").values:
-                    yield _Rate(
-                        sku,
-                        sender,
-                        receiver,
-                        one.text("unit", "").lower().replace(" ", ""),
-                        _number(one, "beginRange", "0"),
-                        _number(one.table("pricePerUnit"), currency),
-                        currency,
-                    )
+                unit = one.text("unit", "").lower().replace(" ", "")
+                least, prices = _number(one, "beginRange", "0"), one.table("pricePerUnit")
+                for currency in prices.values:
+                    price = _number(prices, currency)
+                    yield _Rate(sku, sender, receiver, unit, least, price, currency)
 
 
 def _azure(document: Document) -> Iterator[_Rate]:
@@ -477,15 +472,10 @@ def _azure(document: Document) -> Iterator[_Rate]:
         sender = one.text("armRegionName", "")
         if not sender or one.text("type", "Consumption") != "Consumption":
             continue
-        yield _Rate(
-            meter,
-            sender,
-            receiver,
-            one.text("unitOfMeasure", "").lower().replace(" ", ""),
-            _number(one, "tierMinimumUnits", "0"),
-            _number(one, "retailPrice"),
-            one.text("currencyCode", document.text("BillingCurrency", "")),
-        )
+        unit = one.text("unitOfMeasure", "").lower().replace(" ", "")
+        least, price = _number(one, "tierMinimumUnits", "0"), _number(one, "retailPrice")
+        currency = one.text("currencyCode", document.text("BillingCurrency", ""))
+        yield _Rate(meter, sender, receiver, unit, least, price, currency)
 
 
 def _number(document: Document, key: str, default: str = "") -> float:

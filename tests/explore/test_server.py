@@ -494,18 +494,19 @@ def test_jobs_whose_clients_left_leave_their_places(world: Served, monkeypatch: 
 
     monkeypatch.setattr(worker, "_run", run)
     threads = []
-    for kind in ("first", "left", "second", "third"):
-        asked = (kind, kind, None, told.append, lambda kind=kind: kind == "left")
+    kinds = ("first", "left", "second", "overtaken", "third")
+    for lane, order, kind in zip("abccd", (0, 0, 2, 1, 0), kinds, strict=True):
+        asked = (lane, kind, None, told.append, lambda kind=kind: kind == "left", order)
         threads.append(threading.Thread(target=worker.run, args=asked))
         threads[-1].start()
-        if kind == "left":
+        if kind in ("left", "overtaken"):
             threads[-1].join(30)  # while the first one runs
         time.sleep(0.1)  # so that the next one asks later
     free.set()
     for thread in threads:
         thread.join(30)
     assert ran == ["first", "second", "third"]
-    assert told == [("cancelled", {})]
+    assert told == [("cancelled", {})] * 2
 
 
 def test_what_is_no_json_is_refused(world: Served) -> None:

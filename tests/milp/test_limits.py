@@ -338,16 +338,8 @@ def test_optimal_with_a_bound_that_does_not_meet_it(monkeypatch):
 
 def test_votes_and_relays_apart_on_a_small_world():
     """A generated instance whose relaxation is 0.9 % below the optimum."""
-    tenths = [
-        [6, 4, 3, 1, 6],
-        [3, 5, 3, 7, 6],
-        [7, 4, 6, 1, 7],
-        [4, 7, 6, 7, 1],
-        [2, 3, 1, 6, 2],
-        [5, 3, 2, 4, 7],
-        [2, 4, 4, 4, 2],
-        [3, 1, 6, 3, 6],
-    ]
+    rows = "64316 35376 74617 47671 23162 53247 24442 31636"
+    tenths = [[int(digit) for digit in row] for row in rows.split()]
     between = [
         [0, 0.3, 0.45, 0.25, 0.5],
         [0.3, 0, 0.4, 0.3, 0.25],
