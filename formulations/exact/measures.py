@@ -75,6 +75,7 @@ _ABOVE_ZERO = 1e-300  # of limits of 0: it stays above 0 when it is scaled
 _BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
 _FEW_STEPS = 64  # asked about one by one: a tree of few replicas is small, even without a plan
+_VOTER_SETS = 4096  # of a set of replicas that are looked at at once
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
 
@@ -183,14 +184,14 @@ class MeasuresSearch(ThresholdDriver):
 
     # --- plans ------------------------------------------------------------------------------
 
-    def _kept(self, leader: int, replicas: list[int]) -> Iterator[Configuration]:
+    def _kept(self, leader: int, replicas: list[int]) -> Iterator[list[Configuration]]:
         """Yield the configurations of a set of replicas, the best voters of each cost first."""
         rules = self.problem.rules
         if rules.nested_voter_caps:
             best = best_voters(self.problem.demand, rules, leader, replicas)
             if best is None:
                 return
-            yield Configuration.of(leader, best, replicas)
+            yield [Configuration.of(leader, best, replicas)]
             if all(
                 row.votes is None
                 and row.lost is None
@@ -200,25 +201,30 @@ class MeasuresSearch(ThresholdDriver):
                 for row in one.rows
             ):
                 return  # the closest voters are the best
-        able = [r for r in replicas if rules.may_vote[r] and r != leader]
-        pinned = set(np.nonzero(rules.must_vote)[0].tolist())
-        for others in itertools.combinations(able, rules.voters - 1):
-            chosen = tuple(sorted((leader, *others)))
-            if pinned <= set(chosen) and rules.obeyed("voters", np.array([chosen]))[0]:
-                yield Configuration.of(leader, chosen, replicas)
+        others = [r for r in replicas if rules.may_vote[r] and r != leader]
+        each = itertools.combinations(others, rules.voters - 1)
+        while some := list(itertools.islice(each, _VOTER_SETS)):
+            self.in_time()  # a large set of replicas has very many sets of voters
+            sets = np.sort([(leader, *one) for one in some], axis=1)
+            pinned = rules.must_vote[sets].sum(axis=1) == rules.must_vote.sum()
+            fine = sets[pinned & rules.obeyed("voters", sets)].tolist()
+            yield [Configuration.of(leader, one, replicas) for one in fine]
 
     def _promising(
         self, leader: int, numbered: Sequence[_Numbered], replicas: list[int]
-    ) -> Iterator[tuple[Configuration, bool]]:
+    ) -> Iterator[list[tuple[Configuration, bool]]]:
         """Yield configurations of a set with few enough late operations, by the search's tables.
 
         And whether a checker would say the same of all of them.
         """
         tables = [_LateSet(self, one, replicas) for one in numbered if one.row.deadline is not None]
-        for one in self._kept(leader, replicas):
-            late = [table.of(one.voters) for table in tables]
-            if all(x <= t.allowed for x, t in zip(late, tables, strict=True)):
-                yield one, all(x <= t.sure for x, t in zip(late, tables, strict=True))
+        for some in self._kept(leader, replicas):
+            late = [(one, [table.of(one.voters) for table in tables]) for one in some]
+            yield [
+                (one, all(x <= t.sure for x, t in zip(of, tables, strict=True)))
+                for one, of in late
+                if all(x <= t.allowed for x, t in zip(of, tables, strict=True))
+            ]
 
     # --- leaders ----------------------------------------------------------------------------
 
@@ -532,16 +538,18 @@ class MeasuresSearch(ThresholdDriver):
         falling = [one.scenario for one in numbered if one.falls][-1:]
 
         def leaf(replicas: list[int]) -> Configuration | None:
-            kept = list(self._promising(leader, numbered, replicas))
-            better = self.accept(*(one for one, _ in kept))
+            kept, better = list[tuple[Configuration, bool]](), False
+            for some in self._promising(leader, numbered, replicas):
+                better = self.accept(*(one for one, _ in some)) or better
+                kept += some
             if better and self.deadline is not None:
                 return self.best
             if not better and kept and self._enter(leader, kept[0][0]):
                 return kept[0][0]
             for one in falling:
                 one.threshold = min(one.threshold, self._asked(minimised))
-            if better:  # at the new threshold: a checker has to show the best plan's own value
-                kept = list(self._promising(leader, numbered, replicas))
+            if better and not self.quick_is_exact:  # a checker has to show the best plan's value
+                kept = [one for some in self._promising(leader, numbered, replicas) for one in some]
             self._note_undecided(kept)
             return None
 
@@ -566,7 +574,7 @@ class MeasuresSearch(ThresholdDriver):
     def _note_undecided(self, refused: Sequence[tuple[Configuration, bool]]) -> None:
         """Note that rounding keeps a checker from a conclusion of the evaluator."""
         limits = self.problem.limits
-        asked = refused if self.room else ()
+        asked = refused if self.room and not self.quick_is_exact else ()
         doubtful = [c for c, sure in asked if sure and not any(x.broken(c) for x in limits)]
         if doubtful and (self.quick_values(doubtful) < self.value).any():
             self.drop_records("rounding hides a conclusion from a checker")

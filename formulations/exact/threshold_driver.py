@@ -263,17 +263,22 @@ class ThresholdDriver(ABC):
         They are evaluated in the order of bounds that are quick to tell, as long as these are low.
         """
         quick, better = self.quick_values(configurations), False
-        asked, known = self.problem.objective, False  # the quick bounds are values
-        if isinstance(asked, MeasureQuestion) and self.alone:
-            known = not any(one.kind.of_distributions for one in asked.measures)
         for place in np.argsort(quick, kind="stable").tolist():
             if quick[place] >= self.value:
                 break
-            value = quick[place] if known else self._values([configurations[place]])[0]
+            exact = self.quick_is_exact
+            value = quick[place] if exact else self._values([configurations[place]])[0]
             one = configurations[place]
             if value < self.value and not any(x.broken(one) for x in self.problem.limits):
                 self.value, self.best, better = float(value), one, True
         return better
+
+    @cached_property
+    def quick_is_exact(self) -> bool:
+        """Return whether :meth:`quick_values` are the values, up to limits that are broken."""
+        asked = self.problem.objective
+        measures = asked.measures if isinstance(asked, MeasureQuestion) and self.alone else None
+        return measures is not None and not any(x.kind.of_distributions for x in measures)
 
     def quick_values(self, configurations: Sequence[Configuration]) -> FloatArray:
         """Return lower bounds on the values of configurations, without distributions."""

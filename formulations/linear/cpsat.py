@@ -176,16 +176,9 @@ METHOD = Method(
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
     refuses=beyond_rows,
-    objectives=(
-        "mean",
-        "measures",
-        "waits",
-    ),
+    objectives=("mean", "measures", "waits"),
     settings={
-        "start": Setting(
-            "best-of",
-            "method whose plan the search starts from ('none': any feasible plan)",
-        ),
+        "start": Setting("best-of", "method whose plan the search starts from ('none': any plan)")
     },
     complexity="exponential; O(C·|S|) literals per leader",
     reference="Sharov et al. 2015, section 5; Elloumi 2010 for the distance chains",

@@ -118,11 +118,7 @@ METHOD = Method(
     summary="mixed-integer programs, leader by leader or one in Pyomo, solved by HiGHS",
     exact=True,
     refuses=beyond_rows,
-    objectives=(
-        "mean",
-        "measures",
-        "waits",
-    ),
+    objectives=("mean", "measures", "waits"),
     cost_parts=("near reads", "votes"),
     settings={
         "recipe": Setting(
@@ -130,9 +126,7 @@ METHOD = Method(
             "the formulation; all have the same optimum, 'auto' takes the strongest that fits",
             choices=("auto", *(recipe.value for recipe in Recipe)),
         ),
-        "start": Setting(
-            "auto", "heuristic that gives the first plan, 'auto', or 'none' for any feasible plan"
-        ),
+        "start": Setting("auto", "heuristic of the first plan, 'auto', or 'none' for any plan"),
         "proof": Setting(
             "solver",
             "the bound: HiGHS's less its tolerances, or 'safe' LP bounds in a tree of our own",

@@ -164,11 +164,7 @@ def test_old_spellings_and_measures_are_one_question() -> None:
         {"minimise": "mean after the loss of any region"},
         {"keep": ["mean after the loss of any region <= 300 ms", "cost <= 40"]},
         {"minimise": "mean after the loss of any two sites, clients move"},
-        {
-            "current": now,
-            "keep": ["changes <= 2", "copied GB <= 5"],
-            "moves": Moves(stored_gb=3.0),
-        },
+        {"current": now, "keep": ["changes <= 2", "copied GB <= 5"], "moves": Moves(stored_gb=3.0)},
     ]
     for before, after in zip(old, new, strict=True):
         one = Problem(instance, replicas=(3, 4), voters=3, **before)  # type: ignore[arg-type]

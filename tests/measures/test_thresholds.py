@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from formulations.exact.measures import MeasuresSearch
+from formulations.exact.threshold_driver import without_limits
 from placement import Configuration, Plan, Problem, Status, load, solve
 from placement.errors import CertificateError, LimitError
 from placement.evaluation.objective import score_of
@@ -279,6 +281,18 @@ def limited(seed: int, **asked: object) -> Problem:
 def test_a_start_is_kept_where_there_is_no_time_to_find_a_better_plan() -> None:
     best = solve(problem := limited(2, keep="p90 <= 1200 ms"), "exact")
     assert solve(problem, "exact", time_limit=0.0, start=best).objective == best.objective
+
+
+def test_the_clock_is_looked_at_between_the_sets_of_voters_of_a_large_set_of_replicas() -> None:
+    instance = random_instance(3, sites=16, clients=3)
+    problem = Problem(instance, replicas=16, voters=7, minimise="mean after the loss of any site")
+    options = Options(settings={"certificate": False})
+    search = MeasuresSearch(problem, options, solve(without_limits(problem)), end=math.inf)
+    sets = search._kept(0, list(range(16)))
+    assert [len(next(sets)), len(next(sets))] == [1, 4096]  # the best without a loss, then of 5005
+    search.end = 0.0
+    with pytest.raises(TimeoutError):
+        next(sets)
 
 
 @pytest.mark.parametrize("pair", [("cost", "p90(writes)"), ("mean", "within 250 ms")])

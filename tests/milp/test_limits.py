@@ -18,15 +18,7 @@ from formulations.milp import program_model as model_module
 from formulations.milp.recipes import Recipe
 from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import StopReason, Verdict
-from placement import (
-    Diversity,
-    Operation,
-    Problem,
-    SolverError,
-    Status,
-    Termination,
-    solve,
-)
+from placement import Diversity, Operation, Problem, SolverError, Status, Termination, solve
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.testing import random_instance
 from tests.effort import examples, seeds
@@ -340,13 +332,8 @@ def test_votes_and_relays_apart_on_a_small_world():
     """A generated instance whose relaxation is 0.9 % below the optimum."""
     rows = "64316 35376 74617 47671 23162 53247 24442 31636"
     tenths = [[int(digit) for digit in row] for row in rows.split()]
-    between = [
-        [0, 0.3, 0.45, 0.25, 0.5],
-        [0.3, 0, 0.4, 0.3, 0.25],
-        [0.45, 0.4, 0, 0.3, 0.3],
-        [0.25, 0.3, 0.3, 0, 0.5],
-        [0.5, 0.25, 0.3, 0.5, 0],
-    ]
+    waits = "0 30 45 25 50 30 0 40 30 25 45 40 0 30 30 25 30 30 0 50 50 25 30 50 0"
+    between = np.array(waits.split(), dtype=float).reshape(5, 5) / 100
     counts = [[12, 42], [12, 4], [23, 24], [34, 43], [42, 11], [27, 38], [23, 25], [6, 10]]
     instance = small(
         tuple(f"s{i}" for i in range(5)),
