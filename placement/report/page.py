@@ -177,14 +177,15 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         return plan
     if isinstance(value, dict) and value.get("format") == FLEET_FORMAT:
         return FleetDocument(read_fleet_document(source))
-    about, columns = "", {}
+    about, columns, place = "", {}, ""
     rows: object = value
     if isinstance(value, dict):
         if isinstance(given := value.get("columns"), dict):
             columns = {str(key): str(header) for key, header in given.items()}
         about = next((v for k in ("problem", "question") if isinstance(v := value.get(k), str)), "")
         keys = ("rows", "methods", "cells", "points", "protocols", "table")
-        rows = next((v for k in keys if isinstance(v := value.get(k), list)), None)
+        place = next((key for key in keys if isinstance(value.get(key), list)), "")
+        rows = value.get(place)
     empty = isinstance(value, list) and not value
     if empty or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError("nothing to report on", source=os.fspath(path), expected=kinds)
@@ -192,7 +193,9 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         words = "rows that are neither a comparison nor a sweep"
         expected = "the columns 'method', or 'replicas' and 'voters'"
         raise InputError(words, source=os.fspath(path), value=sorted(rows[0]), expected=expected)
-    return PlanTable(rows, about, columns)
+    table = PlanTable(rows, about, columns)
+    table.check(os.fspath(path), place)
+    return table
 
 
 def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:

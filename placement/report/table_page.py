@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from placement.report.charts.html_tables import (
-    TableRow,
-    data_table,
-    duration,
-    percent,
-    section,
-)
+from placement.io.formats.document import Document
+from placement.report.charts.html_tables import TableRow, data_table, duration, percent, section
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.support.status import OPTIMALITY_TOLERANCE
+
+_Read: TypeAlias = Callable[[Document, str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +33,27 @@ class PlanTable:
         return self._kind[0]
 
     @property
-    def _kind(self) -> tuple[str, Callable[[PlanTable], list[Child]]]:
+    def _kind(self) -> tuple[str, Callable[[PlanTable], list[Child]], Mapping[str, _Read]]:
         given = self.rows[0] if self.rows and not self.columns else {"method": ""}
         if "change" in given:
-            return "Latency against cost", _frontier
+            return "Latency against cost", _frontier, {}
         if "protocol" in given:
-            return "Protocols compared", _protocols
+            return "Protocols compared", _protocols, {"protocol": Document.text}
         if self.columns:
-            return "Methods compared", _figures
+            return "Methods compared", _figures, {}
         if "method" in given:
-            return "Methods compared", _methods_compared
-        return "How many replicas", _sweep
+            return "Methods compared", _methods_compared, {"method": Document.text}
+        return "How many replicas", _sweep, dict.fromkeys(("replicas", "voters"), Document.whole)
+
+    def check(self, source: str, place: str) -> None:
+        """Refuse rows of a file, a list at a key, without what the page of such rows needs."""
+        for number, row in enumerate(self.rows):
+            for key, read in self._kind[2].items():
+                read(Document(source, f"{place}[{number}]", row), key)
 
     def sections(self) -> list[Markup]:
         """Return the sections of the page: the question, charts, and the table."""
-        title, content = self._kind
+        title, content, _ = self._kind
         if not self.rows:
             return [section("answer", "No results", tag("p", {"class": "badge unknown"},
                                                         "The table has no row."))]  # fmt: skip

@@ -272,13 +272,7 @@ def lines(
         look = {"class": f"series {one.role or f'series{k % 10}'} dash{k % 4}"}
         mark = _mark(k, 18, 7, one.name) if marked else None
         entries.append((one.name, tag("g", look, tag("path", {"d": "M0 7L36 7"}), mark)))
-    return _figure(
-        caption,
-        name,
-        _legend(entries),
-        tag("p", {"class": "y-label"}, y_label),
-        drawn,
-    )
+    return _figure(caption, name, _legend(entries), tag("p", {"class": "y-label"}, y_label), drawn)
 
 
 def _mark(kind: int, x: float, y: float, said: str, *, hollow: bool = False) -> Markup:
