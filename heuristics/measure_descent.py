@@ -67,10 +67,10 @@ class _MeasureDescent:
         self.termination = Termination.FINISHED
         self.seen: dict[Configuration, Key] = {}
         # The rules without what the objective asks for, which `value` measures instead.
-        implied = self.goal.diversity(problem.rules.voters, problem.rules.quorum)
-        self.relaxed = problem.replace(
-            objective=MEAN_LATENCY, diversity=(*problem.diversity, *implied)
-        )
+        rules = problem.rules
+        implied = self.goal.diversity(problem.instance, rules.voters, rules.quorum)
+        diversity = (*problem.diversity, *implied)
+        self.relaxed = problem.replace(objective=MEAN_LATENCY, diversity=diversity)
         self._losses = LossQuestion.of(problem)
 
     def take_bound(self, bound: float) -> None:

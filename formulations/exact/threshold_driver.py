@@ -355,15 +355,11 @@ def without_limits(problem: Problem) -> Problem:
     What no configuration undercuts there, none does in the problem where the mean is minimised.
     """
     weight = 0.0 if weighs_more_than_sites(problem) else problem.cost_weight
-    implied = problem.objective.diversity(problem.rules.voters, problem.rules.quorum)
-    return problem.replace(
-        objective=MEAN_LATENCY,
-        diversity=(*problem.diversity, *implied),
-        budget=None,
-        cost_weight=weight,
-        current=None,
-        moves=None,
-    )
+    rules = problem.rules
+    implied = problem.objective.diversity(problem.instance, rules.voters, rules.quorum)
+    diversity = (*problem.diversity, *implied)
+    gone = {"budget": None, "current": None, "moves": None}
+    return problem.replace(objective=MEAN_LATENCY, diversity=diversity, cost_weight=weight, **gone)
 
 
 def minimises_mean(problem: Problem) -> bool:

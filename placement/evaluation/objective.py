@@ -136,9 +136,9 @@ class MeanLatency:
             return ("a wait needs more answers than there are members",)
         return ()
 
-    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+    def diversity(self, instance: Instance, voters: int, quorum: int) -> tuple[Diversity, ...]:
         """Diversity rules that every acceptable configuration obeys."""
-        del voters, quorum
+        del instance, voters, quorum
         return ()
 
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:

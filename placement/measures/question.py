@@ -251,13 +251,13 @@ class MeasureQuestion(MeasureData):
             *(f"no plan can break the limit {limit}" for limit in idle),
         )
 
-    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+    def diversity(self, instance: Instance, voters: int, quorum: int) -> tuple[Diversity, ...]:
         """Return the rules that follow from losses of any domain: enough voters are spared."""
-        levels = dict.fromkeys(
-            one.after.level
+        levels = {
+            one.after.level: instance.labels(one.after.level, str(one))  # it may be unknown
             for one in self.measures
             if one.after is not None and one.after.level and not one.share
-        )
+        }
         if voters == quorum:  # no voter can be spared: no plan at all
             return ()
         return tuple(Diversity(level, "voters", cap=voters - quorum) for level in levels)

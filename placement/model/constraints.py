@@ -687,7 +687,7 @@ def _groups(
     given = problem.instance
     groups = [
         group if group.rule is rule else replace(group, rule=rule)
-        for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
+        for rule in (*problem.diversity, *problem.objective.diversity(given, voters, quorum))
         for group in rule.groups(given, may_vote if rule.role == "voters" else may_hold)
     ]
     if (level := problem.survive) is not None:

@@ -199,7 +199,7 @@ def _beyond_limits(problem: Problem, work: Work) -> bool:
 def _survivors(problem: Problem) -> Problem:
     """Return the mean under the objective's own rules, which all its configurations obey."""
     rules = problem.rules
-    implied = problem.objective.diversity(rules.voters, rules.quorum)
+    implied = problem.objective.diversity(problem.instance, rules.voters, rules.quorum)
     return problem.replace(objective=MEAN_LATENCY, diversity=(*problem.diversity, *implied))
 
 

@@ -87,11 +87,7 @@ NAMES = st.text(LETTERS, min_size=1, max_size=6).filter(lambda name: bool(name.s
 DOMAINS = st.tuples(NAMES, NAMES).map(":".join)
 LOSSES = st.one_of(
     st.builds(
-        After,
-        NAMES,
-        st.integers(1, 2),
-        leader_moves=st.booleans(),
-        clients_move=st.booleans(),
+        After, NAMES, st.integers(1, 2), leader_moves=st.booleans(), clients_move=st.booleans()
     ),
     st.builds(After, named=NAMES, leader_moves=st.booleans()),
 )
