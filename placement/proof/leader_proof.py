@@ -191,7 +191,8 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         """Return whether the sites near the leader, searched, reach a value."""
         assert form.waits is not None
         if form not in self._intervals:
-            self._intervals[form] = IntervalChoice(self.claim.rules, form.waits)
+            rtt = self.claim.scenario_rtt[:, self.leader]
+            self._intervals[form] = IntervalChoice(self.claim.rules, form.waits, rtt)
         sizes = self.choice.sizes_of(len(sites.inside), len(sites.order))
         return not self._intervals[form].is_open(wanted, sites, sizes, self.work.take)
 

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
-from formulations.exact.branch_and_bound import (
-    SearchLimits,
-    SearchState,
-    Stop,
-    search,
-)
+from formulations.exact.branch_and_bound import SearchLimits, SearchState, Stop, search
 from formulations.exact.kernel import QuickBounds, ReferenceLeader, open_kernel
 from formulations.exact.warm_start import adapt_multipliers
 from placement.methods.options import Progress

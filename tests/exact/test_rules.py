@@ -176,7 +176,7 @@ def test_a_site_that_has_no_room_proves_nothing_by_being_left_out() -> None:
 @pytest.mark.parametrize("kernel", ["compiled", "tight", "sparse"])
 @pytest.mark.parametrize("block", seeds(1, 8))
 def test_every_kernel_equals_enumeration(kernel: str, block: int) -> None:
-    for seed in range(20 * block + 5000, 20 * block + 5020):
+    for seed in (26, 59, 91, *range(20 * block + 5000, 20 * block + 5020)):
         equals_enumeration(varying_core(seed), kernel, seed)
 
 

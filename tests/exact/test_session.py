@@ -61,10 +61,7 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(seed, steps, 
         take_shared(next_core, core)
         opened.resize(next_core, 60.0)
         result = search(
-            next_core,
-            kernel=opened,
-            multipliers=multipliers,
-            continues=again and bool(multipliers),
+            next_core, kernel=opened, multipliers=multipliers, continues=again and bool(multipliers)
         )
         truth = brute_force(next_core)
         assert result.termination is Termination.FINISHED

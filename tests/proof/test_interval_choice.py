@@ -74,8 +74,8 @@ def test_decides_as_every_set_of_sites_does(block: int) -> None:
                 for chosen in itertools.combinations(others, voters - 1):
                     least = min(least, price + _sum_of_waits(waits, (0, *chosen), quorum))
         ordered = SortedSites(inside, free, rho)
-        few = IntervalChoice(_rules(may_vote, voters, quorum), waits)
-        every = IntervalChoice(_rules(may_vote, sites + 9, quorum), waits)
+        few = IntervalChoice(_rules(may_vote, voters, quorum), waits, waits)
+        every = IntervalChoice(_rules(may_vote, sites + 9, quorum), waits, waits)
         for wanted in range(-4 * largest, 6 * largest, max(1, largest // 4)):
             assert every.is_open(wanted, ordered, sizes, _nothing) == (least_of_all < wanted), seed
             if not few.is_open(wanted, ordered, sizes, _nothing):
@@ -88,12 +88,12 @@ def test_no_site_serves_every_interval() -> None:
     """A leader and two sites, each near in one interval: one of them waits 10, both wait 2."""
     waits = np.array([[0, 1, 9], [0, 9, 1]])
     ordered = SortedSites({0}, [1, 2], [0, 5, 5])
-    choice = IntervalChoice(_rules(np.ones(3, dtype=bool), 3, 2), waits)
+    choice = IntervalChoice(_rules(np.ones(3, dtype=bool), 3, 2), waits, waits)
     assert not choice.is_open(12, ordered, range(1, 3), _nothing)  # 2 + 5 + 5
     assert choice.is_open(13, ordered, range(1, 3), _nothing)
     assert not choice.is_open(15, ordered, range(1, 2), _nothing)  # 10 + 5
     assert choice.is_open(16, ordered, range(1, 2), _nothing)
-    two = IntervalChoice(_rules(np.ones(3, dtype=bool), 2, 2), waits)
+    two = IntervalChoice(_rules(np.ones(3, dtype=bool), 2, 2), waits, waits)
     assert not two.is_open(20, ordered, range(2, 3), _nothing)  # one of the sites has no vote
     assert two.is_open(21, ordered, range(2, 3), _nothing)
 

@@ -460,15 +460,16 @@ _MOST_NODES = 5_000
 class IntervalChoice:
     """Whether Σ ρ + W can be below a number, under one leader.
 
-    `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+    `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites). Of equal waits, as all are
+    where D_k = 0, the least d_k in `rtt` is the nearest, as in the search that is proved.
     """
 
-    def __init__(self, rules: Rules, waits: npt.NDArray[Any]) -> None:
+    def __init__(self, rules: Rules, waits: npt.NDArray[Any], rtt: FloatArray) -> None:
         self._quorum, self._voters = rules.quorum, rules.voters
         voting = np.flatnonzero(rules.may_vote).tolist()
         self._rows: list[list[tuple[int, int]]] = [
-            sorted(((s, row[s]) for s in voting), key=lambda pair: pair[1])
-            for row in waits.tolist()
+            [(s, row[s]) for s in sorted(voting, key=list(zip(row, near, strict=True)).__getitem__)]
+            for row, near in zip(waits.tolist(), rtt.tolist(), strict=True)
         ]
 
     def is_open(
