@@ -272,6 +272,7 @@ def cassandra(host: str) -> Operations:
 
     def replicas(keyspace: str) -> list[dict[str, int]]:
         """Return the number of replicas by datacentre, of twenty keys."""
+        cluster.refresh_nodes(force_token_rebuild=True)  # else one that joined late may be missing
         cluster.refresh_schema_metadata()
         each = [cluster.metadata.get_replicas(keyspace, key.to_bytes(4, "big"))
                 for key in range(20)]  # fmt: skip

@@ -102,10 +102,7 @@ def _usage() -> dict[str, object]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     # not the peak of getrusage on Linux: it counts the memory of the parent too
     peak = used.ru_maxrss / 2**20 if sys.platform == "darwin" else most_memory() / 1.048576
-    return {
-        "peak_mb": round(peak, 1),
-        "cpu_seconds": round(used.ru_utime + used.ru_stime, 4),
-    }
+    return {"peak_mb": round(peak, 1), "cpu_seconds": round(used.ru_utime + used.ru_stime, 4)}
 
 
 def solve_cell(cell: SolveCell) -> dict[str, object]:
