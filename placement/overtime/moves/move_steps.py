@@ -139,11 +139,7 @@ def safe_steps(
         guards = (loss_guard(least),)
     rule = quorum_path(len(before.voters), quorums, len(after.voters), target)
     stage = MoveState(
-        before.leader,
-        tuple(sorted(before.voters)),
-        tuple(sorted(before.replicas)),
-        (),
-        quorums,
+        before.leader, tuple(sorted(before.voters)), tuple(sorted(before.replicas)), (), quorums
     )
     steps: list[MoveStep] = []
 

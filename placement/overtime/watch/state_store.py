@@ -126,8 +126,7 @@ class Store:
         with self._transaction():
             checksum = _put_state(self._link, used, state, shown=self.sequence)
             self._link.execute(
-                "INSERT INTO recommendation VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, _checksum(row)),
+                "INSERT INTO recommendation VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, _checksum(row))
             )
         self.sequence, self._checksum = used, checksum
         self.last = reading.key
@@ -208,6 +207,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     words, expected = "no place for a state file", f"{expected} that exists"
     require(good, "", words, expected=expected, source=os.fspath(path))
     check_file(path, force=True, regular=True)
+    short = path.exists() and path.stat().st_size == 1  # SQLite takes that for an empty file
+    require(not short, "", "no state file", expected="a state file", source=os.fspath(path))
     with _sane(path):
         return sqlite3.connect(path, isolation_level=None, timeout=10.0)
 

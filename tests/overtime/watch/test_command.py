@@ -238,9 +238,11 @@ def test_the_state_of_another_question_is_refused(tmp_path: Path) -> None:
 
 def test_other_files_are_no_state(tmp_path: Path) -> None:
     text = tmp_path / "text.db"
-    text.write_text("no database, and longer than the header of one " * 20)
-    with pytest.raises(InputError, match="cannot be used"):
-        Store.open(text, settings())
+    for content in ("1", "no database, and longer than the header of one " * 20):
+        text.write_text(content)
+        with pytest.raises(InputError, match=r"no state file|cannot be used"):
+            Store.open(text, settings())
+        assert text.read_text() == content
     other = tmp_path / "other.db"
     link = sqlite3.connect(other)
     link.execute("CREATE TABLE mine (x)")
