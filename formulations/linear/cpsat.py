@@ -53,8 +53,8 @@ def _bound(search: LeaderSearch, program: LeaderProgram, nodes: int | None) -> f
     unit = search.functions(case.leader)[-1].scale
     known = search.best if search.best not in search.evaluated and case.heir is None else None
     holds_best = known is not None and known.leader in case.leaders
-    # where the best plan is in the program it is found again: that tests model and solver; a program
-    # without any plan of that value is not asked for plans that tie
+    # Where the best plan is in the program it is found again: that tests model and solver. Another
+    # program without a plan of this value is not asked about ties.
     top = search.most(case.leader)
     model, scale, offset = _model(program, top, search.best)
     left = None if math.isinf(search.end) else search.end - time.perf_counter()

@@ -195,12 +195,7 @@ def moved_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> P
 
 
 def rtt_range(
-    plan: Plan,
-    source: str,
-    site: str,
-    *,
-    waiting: Waiting | None = None,
-    most: float | None = None,
+    plan: Plan, source: str, site: str, *, waiting: Waiting | None = None, most: float | None = None
 ) -> StableRange:
     """Return the RTTs of one pair between which an optimal plan stays optimal, all else unchanged.
 
@@ -283,12 +278,7 @@ def safe_demand_range(
 
 
 def safe_rtt_range(
-    plan: Plan,
-    runner_up: Plan | None,
-    source: str,
-    site: str,
-    *,
-    waiting: Waiting | None = None,
+    plan: Plan, runner_up: Plan | None, source: str, site: str, *, waiting: Waiting | None = None
 ) -> StableRange:
     """Return a range of one RTT in which a plan certainly stays optimal, without solving.
 

@@ -178,19 +178,11 @@ class CurrentSites:
         voters = sorted(place[v] for v in self.voters)
         if not voters:
             raise InputError("no voters", field="current.voters", expected="at least one site")
-        return Configuration.of(
-            place[self.leader],
-            voters,
-            [place[r] for r in self.replicas],
-        )
+        return Configuration.of(place[self.leader], voters, [place[r] for r in self.replicas])
 
     def document(self) -> dict[str, object]:
         """Return the names, JSON-ready."""
-        return {
-            "leader": self.leader,
-            "voters": list(self.voters),
-            "replicas": list(self.replicas),
-        }
+        return {"leader": self.leader, "voters": list(self.voters), "replicas": list(self.replicas)}
 
 
 @dataclass(frozen=True, eq=False)

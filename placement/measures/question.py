@@ -27,6 +27,7 @@ from placement.measures.values import (
     MeasureData,
     check_measure,
     focused,
+    largest,
     mixed_mean,
     outages_of,
     percentile_of,
@@ -239,12 +240,11 @@ class MeasureQuestion(MeasureData):
 
     def remarks(self, problem: Problem) -> tuple[str, ...]:
         """Return the limits that do not count, and those that no plan can break."""
-        most = problem.rules.replicas_max
         idle = [
             limit
             for limit in self.keep
             if limit.least == 0
-            or (limit.measure.kind is MeasureKind.REPLICAS and limit.bound >= most)
+            or (not limit.measure.share and limit.bound >= largest(problem, limit.measure))
         ]
         return (
             *(f"{limit} does not count: another limit is stricter" for limit in self.looser),

@@ -220,6 +220,19 @@ def focused(
     return copy
 
 
+def largest(problem: Problem, measure: Measure) -> float:
+    """Return what no plan exceeds: every way as long as the longest; +∞ where it is not known."""
+    if measure.kind is MeasureKind.REPLICAS:
+        return problem.rules.replicas_max
+    latency = measure.kind in {MeasureKind.MEAN, MeasureKind.SLOWEST}
+    if not latency or measure.after is not None or measure.over_outages:
+        return math.inf
+    demand = focused(problem, measure.operations, measure.clients).demand
+    near, relay, direct, votes = demand.coefficients[demand.counts.any(axis=(0, 1))].T
+    most = (near + direct) * demand.client_rtt.max() + (relay + votes) * demand.site_rtt.max()
+    return math.inf if demand.has_waits else float(most.max(initial=0.0))
+
+
 def _operations(problem: Problem, names: tuple[str, ...]) -> BoolArray:
     operations = problem.instance.operations
     chosen = np.zeros(len(operations), dtype=bool)

@@ -298,11 +298,7 @@ CONFIGURATIONS = [
 
 @pytest.mark.parametrize(("given", "message"), CONFIGURATIONS)
 def test_configurations(
-    command: Run,
-    tmp_path: Path,
-    world: Path,
-    given: tuple[str, list[str], list[str]],
-    message: str,
+    command: Run, tmp_path: Path, world: Path, given: tuple[str, list[str], list[str]], message: str
 ) -> None:
     leader, voters, replicas = given
 

@@ -13,7 +13,7 @@ from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.measures import Limit, Measure, MeasureKind, read_measure
 from placement.measures.question import MeasureQuestion, percentile_question, question_of
-from placement.measures.values import value, values
+from placement.measures.values import largest, value, values
 from placement.model.instance import Instance
 from placement.tail.rtt_distributions import Distributions, spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
@@ -273,8 +273,14 @@ def test_the_stricter_of_two_limits_counts() -> None:
 def test_limits_that_do_not_count_are_told() -> None:
     instance = random_instance(1, sites=4, clients=3, prices=True)
     keep = ["cost <= 30", "slowest client <= 900 ms", "cost <= 20"]
-    plan = placement.solve(Problem(instance, replicas=3, voters=3, keep=keep), "exhaustive")
-    assert plan.notes == ("cost <= 30 does not count: another limit is stricter",)
+    problem = Problem(instance, replicas=3, voters=3)
+    assert placement.solve(problem.replace(keep=keep), "exhaustive").notes == (
+        "cost <= 30 does not count: another limit is stricter",
+        "no plan can break the limit slowest client <= 900 ms",
+    )
+    for measure in map(read_measure, ("mean", "mean(writes)", "slowest client(reads)")):
+        found = values(problem, measure, [*every_configuration(problem)])
+        assert found.max() <= largest(problem, measure) < math.inf
 
 
 def test_methods_that_do_not_take_measures_say_so_before_they_run() -> None:

@@ -17,13 +17,7 @@ from placement import Configuration, Options, Plan, Prices, Problem
 from placement.errors import InputError
 from placement.methods.registry import load_method, run
 from placement.overtime.decayed_counts import Decay, DecayedCounts
-from placement.overtime.moves import (
-    Hysteresis,
-    MovePrices,
-    changes,
-    leader_path,
-    outage_price,
-)
+from placement.overtime.moves import Hysteresis, MovePrices, changes, leader_path, outage_price
 from placement.overtime.moves.move_prices import choose
 from placement.overtime.moves.move_search import best_move
 from placement.plan import objective_value
