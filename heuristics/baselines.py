@@ -523,23 +523,19 @@ def solve_best_of(problem: Problem, options: Options) -> Plan:
     on all workloads (quorum first pays where transactions dominate, replicas first where weak reads
     do), and both are cheap. A tie goes to KQ.
     """
-    termination = Termination.FINISHED
-    found = []
-    try:
-        by_kmeans = kq.best_of_sizes(problem)
-        if by_kmeans is not None:
-            found.append(by_kmeans)
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    if termination is Termination.FINISHED:
+    search, found = SearchEnd(), list[Configuration]()
+    with end_early(search):
+        found.extend(kq.of_each_size(problem))
+    by_kmeans = cheapest(problem, found)
+    if search.termination is Termination.FINISHED:
         result = qk.search(problem, options)
         found.extend(result.found)
-        termination = result.termination
+        search.termination = result.termination
     best = cheapest(problem, found)
-    if best is None and termination is Termination.FINISHED:
+    if best is None and search.termination is Termination.FINISHED:
         return infeasible_plan(problem, BEST_OF.name)
-    stats = {"winner": "kq" if found and best == found[0] else "qk"}
-    return Plan.of(problem, best, method=BEST_OF.name, termination=termination, stats=stats)
+    stats = {"winner": "kq" if best == by_kmeans else "qk"}
+    return Plan.of(problem, best, method=BEST_OF.name, termination=search.termination, stats=stats)
 
 
 BEST_OF = Method(

@@ -29,7 +29,7 @@ from placement.model.constraints import GroupRule, Rules
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
-from placement.support.status import Termination
+from placement.support.status import SearchEnd, Termination, end_early, in_time
 
 
 def replica_counts(problem: Problem) -> range:
@@ -108,11 +108,12 @@ def complete_proposal(
     search gave up and nothing was found.
     """
     may_lead = problem.rules.may_lead
-    found = []
+    found, search = list[Configuration](), SearchEnd()
     gave_up: LimitError | None = None
-    termination = Termination.FINISHED
-    try:
+    with end_early(search):
         for size in replica_counts(problem):
+            if found:
+                in_time()
             ranked = dict.fromkeys([*leaders(size), *range(len(may_lead))])
             for leader in ranked:
                 if not may_lead[leader]:
@@ -125,13 +126,11 @@ def complete_proposal(
                 if configuration is not None:
                     found.append(configuration)
                     break
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    if not found and termination is Termination.FINISHED:
+    if not found and search.termination is Termination.FINISHED:
         if gave_up is not None:
             raise gave_up
         return infeasible_plan(problem, method)
-    return Plan.of(problem, cheapest(problem, found), method=method, termination=termination)
+    return Plan.of(problem, cheapest(problem, found), method=method, termination=search.termination)
 
 
 def infeasible_plan(problem: Problem, method: str) -> Plan:

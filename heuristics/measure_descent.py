@@ -35,7 +35,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.status import Termination, end_early
+from placement.support.status import Termination, end_early, in_time
 
 Key = tuple[float, ...]
 """Value of a configuration: the least is best, and the second number is shown."""
@@ -163,8 +163,7 @@ class _MeasureDescent:
         while True:
             found, least = None, key
             for move in neighbours(self.problem, here):
-                if self._late():
-                    raise TimeoutError
+                in_time()
                 if move not in self.seen and violations(self.relaxed, move):
                     continue
                 other = self.value(move, least)
@@ -195,10 +194,6 @@ class _MeasureDescent:
             if moves:
                 configuration = moves[int(rng.integers(len(moves)))]
         return configuration
-
-    def _late(self) -> bool:
-        limit = self.options.time_limit
-        return limit is not None and time.perf_counter() - self.started > limit
 
 
 def _less(one: Key, other: Key) -> bool:

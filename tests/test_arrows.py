@@ -84,10 +84,7 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.minimal_conflict": 3,
         "formulations.fleet": 3,
     },
-    "heuristics": {
-        "heuristics": 0,
-        "heuristics.tail": 1,
-    },
+    "heuristics": {"heuristics": 0, "heuristics.tail": 1},
     "benchmarks": {
         "benchmarks.harness": 0,
         "benchmarks.peers": 0,

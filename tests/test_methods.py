@@ -136,8 +136,7 @@ def test_the_sites_of_a_start_are_matched_by_name(problem):
     turned = at_sites(instance, order)
     before = placement.solve(problem, method="exhaustive")
     method = dataclasses.replace(
-        load_method("exhaustive"),
-        call=lambda p, options: Plan.of(p, options.start, method="x"),
+        load_method("exhaustive"), call=lambda p, options: Plan.of(p, options.start, method="x")
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("placement.methods.registry.load_method", lambda name: method)
@@ -175,10 +174,7 @@ def test_optimal_is_said_only_with_a_bound(problem):
             lambda p, plan: Plan.infeasible(p, method="x", reasons=("no",)),
             "says infeasible, but a plan exists",
         ),
-        (
-            lambda p, plan: plan if plan.found else plan.replace(reasons=()),
-            "without a reason",
-        ),
+        (lambda p, plan: plan if plan.found else plan.replace(reasons=()), "without a reason"),
     ],
 )
 def test_the_conformance_suite_finds_liars(defect, message):

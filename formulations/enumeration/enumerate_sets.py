@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -29,12 +29,14 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import IntArray
-from placement.support.status import SearchEnd, Termination, end_early
+from placement.support.status import SearchEnd, Termination, end_early, in_time
 
 Found = tuple[float, float, Configuration]
 """Value, second criterion, configuration."""
 
 _Block = TypeVar("_Block")
+
+_AT_ONCE = 4096  # configurations that are evaluated between looks at the clock
 
 
 def count_sets(problem: Problem) -> int:
@@ -80,8 +82,8 @@ def enumerate_sets(
             done += sets
             seconds = time.perf_counter() - started
             options.report(Progress(seconds, value, -math.inf, done, total))
-            if options.time_limit is not None and seconds > options.time_limit and done < total:
-                raise TimeoutError
+            if done < total:
+                in_time()
     found, bound = best()
     finished = end.termination is Termination.FINISHED
     if found is None and finished:
@@ -103,12 +105,12 @@ def enumerate_sets(
 def _one_by_one(
     problem: Problem,
     options: Options,
-    choose: Callable[[IntArray], Found | None],
+    choose: Callable[[IntArray], Iterable[Found | None]],
     *,
     rows: int,
     instead: str = "'exact'",
 ) -> Plan:
-    """Return the best of what is chosen among some replica sets of one size, `rows` at a time."""
+    """Return the best of what is chosen in turn among some sets of one size, `rows` at a time."""
     rules, best = problem.rules, list[Found]()
     pinned = np.nonzero(rules.must_hold)[0].tolist()
     free = np.nonzero(rules.may_hold & ~rules.must_hold)[0].tolist()
@@ -122,9 +124,9 @@ def _one_by_one(
                 yield np.sort(np.array(whole, dtype=np.intp), axis=1)
 
     def look(sets: IntArray) -> tuple[int, float]:
-        found = choose(sets)
-        if found is not None and (not best or is_better(found, best[0])):
-            best[:] = [found]
+        for found in choose(sets):
+            if found is not None and (not best or is_better(found, best[0])):
+                best[:] = [found]
         return len(sets), best[0][0] if best else math.inf
 
     def answer() -> tuple[Configuration | None, float]:
@@ -139,19 +141,22 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
     goal, best = problem.objective, math.inf
     assert isinstance(goal, MeasureQuestion)
 
-    def choose(sets: IntArray) -> Found | None:
+    at_once = goal.at_once(problem)
+
+    def choose(sets: IntArray) -> Iterator[Found | None]:
         nonlocal best
-        plans = [plan for row in sets.tolist() for plan in role_choices(problem, tuple(row))]
-        worth = goal.quick_values(problem, plans)
-        chosen: Found | None = None
-        for place in np.argsort(worth, kind="stable").tolist():
-            value, plan = float(worth[place]), plans[place]
-            if math.isinf(value) or value > best * (1 + TIE):
-                break
-            found = (value, goal.tie_break(problem, plan), plan)
-            if (chosen is None or is_better(found, chosen)) and not violations(problem, plan):
-                chosen, best = found, min(best, value)
-        return chosen
+        each = (plan for row in sets.tolist() for plan in role_choices(problem, tuple(row)))
+        for plans in _some_of(each, at_once):
+            worth = goal.quick_values(problem, plans)
+            chosen: Found | None = None
+            for place in np.argsort(worth, kind="stable").tolist():
+                value, plan = float(worth[place]), plans[place]
+                if math.isinf(value) or value > best * (1 + TIE):
+                    break
+                found = (value, goal.tie_break(problem, plan), plan)
+                if (chosen is None or is_better(found, chosen)) and not violations(problem, plan):
+                    chosen, best = found, min(best, value)
+            yield chosen
 
     return _one_by_one(problem, options, choose, rows=64)
 
@@ -159,17 +164,29 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
 def solve_waits(problem: Problem, options: Options) -> Plan:
     """Evaluate every configuration: method ``exhaustive`` of a question with waits, or moves."""
 
-    def choose(sets: IntArray) -> Found | None:
-        return _best_of(problem, sets)
+    def choose(sets: IntArray) -> Iterator[Found | None]:
+        best: Found | None = None
+        for some in _some_of(_configurations(problem, sets), _AT_ONCE):
+            best = _best_of(problem, some if best is None else [best[2], *some])
+            yield best
 
     return _one_by_one(problem, options, choose, rows=200, instead="'sets'")
 
 
-def _configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
-    """Return every configuration on some replica sets of one size that obeys the rules."""
+def _some_of(each: Iterable[Configuration], at_once: int) -> Iterator[list[Configuration]]:
+    """Yield some configurations at a time; a set of many replicas has very many."""
+    each = iter(each)
+    some = list(itertools.islice(each, at_once))
+    while some:
+        yield some
+        if some := list(itertools.islice(each, at_once)):
+            in_time()
+
+
+def _configurations(problem: Problem, sets: IntArray) -> Iterator[Configuration]:
+    """Yield every configuration on some replica sets of one size that obeys the rules."""
     rules = problem.rules
     sets = sets[rules.obeyed("replicas", sets)]
-    found: list[Configuration] = []
     for places in itertools.combinations(range(sets.shape[1]), rules.voters):
         voters = sets[:, places]
         held = np.isin(voters, np.nonzero(rules.must_vote)[0]).sum(axis=1)
@@ -179,17 +196,13 @@ def _configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
             leaders = [site for site in chosen if rules.may_lead[site]]
             if problem.demand.leaderless:  # any does: it has no part
                 leaders = leaders[:1]
-            found.extend(Configuration(site, chosen, replicas) for site in leaders)
-    if problem.limits:  # on moves, and the budget beside them
-        found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
-    return found
+            found = [Configuration(site, chosen, replicas) for site in leaders]
+            # limits on moves, and the budget beside them
+            yield from (one for one in found if not any(x.broken(one) for x in problem.limits))
 
 
-def _best_of(problem: Problem, sets: IntArray) -> Found | None:
-    """Return the best configuration of a block of replica sets; ties by :func:`_in_order`."""
-    found = _configurations(problem, sets)
-    if not found:
-        return None
+def _best_of(problem: Problem, found: Sequence[Configuration]) -> Found | None:
+    """Return the best of some configurations; ties by :func:`_in_order`."""
     values = objective_values(problem, found)
     best = float(values.min())
     if not np.isfinite(best):

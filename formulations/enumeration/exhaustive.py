@@ -138,11 +138,7 @@ METHOD = Method(
     call=solve,
     summary="every replica set with its best roles: the reference method",
     exact=True,
-    objectives=(
-        "mean",
-        "measures",
-        "waits",
-    ),
+    objectives=("mean", "measures", "waits"),
     cost_parts=("near reads", "moves"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",

@@ -42,21 +42,12 @@ import numpy as np
 from formulations.exact import tuning
 from formulations.exact.late_voters import LateVoters
 from formulations.exact.threshold_certificate import ANY, Part
-from formulations.exact.threshold_driver import (
-    ABOVE,
-    CLAIM_SLACK,
-    CLAIMED_LESS,
-    ThresholdDriver,
-)
-from formulations.exact.threshold_search import (
-    Scenario,
-    VoterCosts,
-    search_leader,
-)
+from formulations.exact.threshold_driver import ABOVE, CLAIM_SLACK, CLAIMED_LESS, ThresholdDriver
+from formulations.exact.threshold_search import Scenario, VoterCosts, search_leader
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.measures.measure import Measure, MeasureKind
-from placement.measures.question import MEAN
+from placement.measures.question import MEAN, MeasureQuestion
 from placement.measures.rows import ClientRows, Row, row_values
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.measures.values import focused, losses_of
@@ -75,7 +66,6 @@ _ABOVE_ZERO = 1e-300  # of limits of 0: it stays above 0 when it is scaled
 _BLOCK = 16  # leaders whose late operations are worked out at once where all are wanted
 _AT_ONCE = 1_000_000  # leaders · sites · clients whose floors are worked out at once
 _FEW_STEPS = 64  # asked about one by one: a tree of few replicas is small, even without a plan
-_VOTER_SETS = 4096  # of a set of replicas that are looked at at once
 _BELOW_WHOLE = 0.25  # the search for a lower whole number asks for so much more than a checker
 _ROUNDING = 1e-12
 
@@ -203,12 +193,17 @@ class MeasuresSearch(ThresholdDriver):
                 return  # the closest voters are the best
         others = [r for r in replicas if rules.may_vote[r] and r != leader]
         each = itertools.combinations(others, rules.voters - 1)
-        while some := list(itertools.islice(each, _VOTER_SETS)):
+        while some := list(itertools.islice(each, self._at_once)):
             self.in_time()  # a large set of replicas has very many sets of voters
             sets = np.sort([(leader, *one) for one in some], axis=1)
             pinned = rules.must_vote[sets].sum(axis=1) == rules.must_vote.sum()
             fine = sets[pinned & rules.obeyed("voters", sets)].tolist()
             yield [Configuration.of(leader, one, replicas) for one in fine]
+
+    @cached_property
+    def _at_once(self) -> int:
+        asked = self.problem.objective
+        return asked.at_once(self.problem) if isinstance(asked, MeasureQuestion) else 4096
 
     def _promising(
         self, leader: int, numbered: Sequence[_Numbered], replicas: list[int]

@@ -121,11 +121,7 @@ class Session:
 
 
 def _stats(counters: Counters) -> dict[str, int]:
-    return {
-        "nodes": counters.nodes,
-        "leaves": counters.leaves,
-        "bounds": counters.evaluations,
-    }
+    return {"nodes": counters.nodes, "leaves": counters.leaves, "bounds": counters.evaluations}
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -265,17 +261,10 @@ METHOD = Method(
     call=solve,
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
-    objectives=(
-        "mean",
-        "measures",
-        "waits",
-        "witnesses",
-    ),
+    objectives=("mean", "measures", "waits", "witnesses"),
     cost_parts=("near reads", "votes", "moves"),
     refuses=refuses,
-    settings={
-        "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),
-    },
+    settings={"certificate": Setting(True, "keep what re-proves the bound (plan.certificate)")},
     complexity="exponential at worst; O(|C|·|S|) for each of the bounds it counts",
     reference="Narula, Ogbu and Samuelsson 1977; Wagner and Falkson 1975; this package",
     session=Session,

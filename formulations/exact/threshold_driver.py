@@ -263,9 +263,11 @@ class ThresholdDriver(ABC):
         They are evaluated in the order of bounds that are quick to tell, as long as these are low.
         """
         quick, better = self.quick_values(configurations), False
-        for place in np.argsort(quick, kind="stable").tolist():
+        for n, place in enumerate(np.argsort(quick, kind="stable").tolist()):
             if quick[place] >= self.value:
                 break
+            if n:
+                self.in_time()
             exact = self.quick_is_exact
             value = quick[place] if exact else self._values([configurations[place]])[0]
             one = configurations[place]

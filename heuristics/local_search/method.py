@@ -152,10 +152,13 @@ class _SwapSearch:
         """Steps 1 and 2: from the sets of KQ, QK and greedy growth, the most promising first."""
         problem = self.problem
         found = [] if self.best is None else [self.best]
-        by_kmeans = kq.best_of_sizes(problem)
-        if by_kmeans is not None:
-            self.accept(by_kmeans)
-            found.append(by_kmeans)
+        by_kmeans = list[Configuration]()
+        try:
+            by_kmeans.extend(kq.of_each_size(problem))
+        finally:
+            if (one := cheapest(problem, by_kmeans)) is not None:
+                self.accept(one)
+                found.append(one)
         found.extend(self._by_quorum(found_before=bool(found)))
         if not found:
             return
@@ -172,12 +175,8 @@ class _SwapSearch:
 
     def _by_quorum(self, found_before: bool) -> list[Configuration]:
         """Return the proposals of QK for every leader, within the time left."""
-        options = self.options
-        if options.time_limit is not None:
-            left = max(0.0, options.time_limit - (time.perf_counter() - self.started))
-            options = dataclasses.replace(options, time_limit=left, progress=None)
         try:
-            result = qk.search(self.problem, options)
+            result = qk.search(self.problem, dataclasses.replace(self.options, progress=None))
         except LimitError:
             if not found_before:
                 raise
@@ -322,10 +321,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         method=METHOD.name,
         bound=min(bound, search.value),
         termination=search.termination,
-        stats={
-            "rounds": search.rounds,
-            "steps": search.descent.steps if search.prepared else 0,
-        },
+        stats={"rounds": search.rounds, "steps": search.descent.steps if search.prepared else 0},
     )
 
 

@@ -13,6 +13,8 @@ each size.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from heuristics.completion import AdmissibleSites, closest_feasible, infeasible_plan, replica_counts
@@ -24,7 +26,7 @@ from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.support.status import SearchEnd, end_early
+from placement.support.status import SearchEnd, end_early, in_time
 
 
 def kmeans_then_quorum(problem: Problem, terms: ObjectiveTerms, size: int) -> Configuration | None:
@@ -40,21 +42,26 @@ def kmeans_then_quorum(problem: Problem, terms: ObjectiveTerms, size: int) -> Co
     return closest_feasible(problem, centroids, size) if roles is None else roles
 
 
-def best_of_sizes(problem: Problem) -> Configuration | None:
-    """Algorithm 4 for every |R| of the range: the configuration of least objective."""
+def of_each_size(problem: Problem) -> Iterator[Configuration]:
+    """Yield the configuration of Algorithm 4 for every |R| of the range that has one."""
     terms = objective_terms(problem, everyone=True)
-    found = (kmeans_then_quorum(problem, terms, size) for size in replica_counts(problem))
-    return cheapest(problem, [configuration for configuration in found if configuration])
+    for size in replica_counts(problem):
+        if size > problem.rules.replicas_min:
+            in_time()
+        found = kmeans_then_quorum(problem, terms, size)
+        if found is not None:
+            yield found
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Run Algorithm KQ; after Ctrl-C nothing is known."""
+    """Run Algorithm KQ; at a limit or after Ctrl-C the sizes so far count."""
     del options
-    search, best = SearchEnd(), None
+    search, found = SearchEnd(), list[Configuration]()
     with end_early(search):
-        best = best_of_sizes(problem)
-        if best is None:
+        found.extend(of_each_size(problem))
+        if not found:
             return infeasible_plan(problem, METHOD.name)
+    best = cheapest(problem, found)
     return Plan.of(problem, best, method=METHOD.name, termination=search.termination)
 
 

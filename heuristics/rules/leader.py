@@ -45,10 +45,7 @@ METHOD = Method(
     summary="tier 1: best leader for given replicas and voters",
     exact=True,
     refuses=up_to_tier(1),
-    objectives=(
-        "mean",
-        "measures",
-    ),
+    objectives=("mean", "measures"),
     complexity="O(|V|·C·|R|)",
     reference="Sharov et al. 2015, section 3",
 )

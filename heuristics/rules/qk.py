@@ -43,7 +43,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.support.status import Termination
+from placement.support.status import Termination, end_early, in_time
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
@@ -193,7 +193,7 @@ def search(problem: Problem, options: Options) -> QkResult:
     gave_up: LimitError | None = None
     started = time.perf_counter()
     leaders = np.nonzero(problem.rules.may_lead)[0].tolist()
-    try:
+    with end_early(result):
         terms = objective_terms(problem, everyone=True)
         for done, proposals in enumerate(_by_leader(problem, terms, leaders)):
             for proposal in proposals:
@@ -206,12 +206,8 @@ def search(problem: Problem, options: Options) -> QkResult:
                     result.found.append(configuration)
             seconds = time.perf_counter() - started
             options.report(Progress(seconds, done=done + 1, total=len(leaders)))
-            if options.time_limit is not None and seconds > options.time_limit:
-                if done + 1 < len(leaders):
-                    result.termination = Termination.TIME_LIMIT
-                break
-    except KeyboardInterrupt:
-        result.termination = Termination.INTERRUPTED
+            if done + 1 < len(leaders):
+                in_time()
     if not result.found and gave_up is not None and result.termination is Termination.FINISHED:
         raise gave_up
     return result
@@ -224,7 +220,15 @@ def _by_leader(
     step = max(1, tuning.QUORUM_BLOCK // max(1, terms.sites * len(terms.rank)))
     for first in range(0, len(leaders), step):
         some = leaders[first : first + step]
-        by_size = [_proposals(problem, terms, some, size) for size in replica_counts(problem)]
+        by_size = list[list[_Proposal]]()
+        try:
+            for size in replica_counts(problem):
+                if by_size:
+                    in_time()
+                by_size.append(_proposals(problem, terms, some, size))
+        except TimeoutError:
+            yield from map(list, zip(*by_size, strict=True))
+            raise
         yield from map(list, zip(*by_size, strict=True))
 
 

@@ -78,12 +78,7 @@ def _tables(args: argparse.Namespace) -> Question | None:
 
 def _assembled(question: Question) -> Instance:
     """Return the instance of the tables that a question file names."""
-    from placement.io.assemble_instance import (
-        assemble,
-        check_names,
-        read_counts,
-        read_site_table,
-    )
+    from placement.io.assemble_instance import assemble, check_names, read_counts, read_site_table
     from placement.io.feeds.registry import FeedRequest, read_feed
 
     assert question.rtt is not None

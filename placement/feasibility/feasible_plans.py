@@ -86,7 +86,13 @@ def complete_configuration(
         budget=budget,
     )
     holders = [site for site in order if rules.may_hold[site]]
-    sizes = range(rules.replicas_min, rules.replicas_max + 1) if size is None else (size,)
+    sizes = [*range(rules.replicas_min, rules.replicas_max + 1)] if size is None else [size]
+    if costs is not None:  # else every set of voters is tried with more replicas than are paid for
+        fixed = list(must_hold | {leader})
+        free = sorted(costs[site] for site in holders if site not in fixed)
+        paid = [costs[fixed].sum() + sum(free[: max(n - len(fixed), 0)]) for n in sizes]
+        most = budget + 1e-9 * (1 + abs(budget))
+        sizes = [n for n, least in zip(sizes, paid, strict=True) if least <= most]
     failed: set[object] = set()
     for voters in subsets(voters_first):
         # Voter sets from the same domains leave the same room for the other replicas.
@@ -105,6 +111,7 @@ def complete_configuration(
                 rules.of("replicas"),
                 cost=costs,
                 budget=budget,
+                nodes=voters_first.nodes,
             )
             for replicas in subsets(replicas_next):
                 best = best_voters(problem.demand, rules, leader, replicas)
@@ -112,6 +119,7 @@ def complete_configuration(
                     found = Configuration.of(leader, chosen, replicas)
                     if not _over_budget(problem, found):
                         return found
+            voters_first.nodes = replicas_next.nodes  # the limit is on all dead ends together
         failed.add(signature)
     return None
 
@@ -146,7 +154,7 @@ def repaired(
             found = complete_configuration(problem, leader, prefer, size)
             if found is not None and not problem.objective.violations(problem, found):
                 return found
-    except LimitError:
+    except (LimitError, TimeoutError):
         pass
     return None
 

@@ -28,6 +28,7 @@ from placement.measures.values import (
     check_measure,
     focused,
     largest,
+    losses_of,
     mixed_mean,
     outages_of,
     percentile_of,
@@ -36,13 +37,7 @@ from placement.measures.values import (
 )
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
-from placement.support.checks import (
-    FloatArray,
-    elements,
-    instances_of,
-    mapping,
-    number,
-)
+from placement.support.checks import FloatArray, elements, instances_of, mapping, number
 from placement.support.status import Status
 from placement.tail.rtt_distributions import (
     Distributions,
@@ -93,6 +88,12 @@ class MeasureQuestion(MeasureData):
     def measures(self) -> tuple[Measure, ...]:
         """Return every measure that is asked for, the minimised one first, each once."""
         return tuple(dict.fromkeys((self.aim, *(limit.measure for limit in self.keep))))
+
+    def at_once(self, problem: Problem) -> int:
+        """Return how many configurations are evaluated in less than a second, about."""
+        slow = 100 if any(one.kind.of_distributions for one in self.measures) else 1
+        work = sum(1 + len(losses_of(problem, one)) for one in self.measures)
+        return max(1, 10_000 // (slow * work))
 
     @property
     def minimises_mean(self) -> bool:
@@ -321,10 +322,7 @@ class MeasureQuestion(MeasureData):
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the texts of the measures, the distributions and the outages."""
-        document: dict[str, object] = {
-            "minimise": str(self.aim),
-            "keep": list(map(str, self.keep)),
-        }
+        document: dict[str, object] = {"minimise": str(self.aim), "keep": list(map(str, self.keep))}
         if self.distributions:
             varying = instance.varying_rtt
             document["distributions"] = [

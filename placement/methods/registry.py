@@ -39,7 +39,8 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import instance_of, text, whole
 from placement.support.entry_points import Group
-from placement.support.status import Status
+from placement.support.status import Status, Termination
+from placement.support.status import time_limit as timed
 
 
 def _takes_everything(problem: Problem) -> str | None:
@@ -282,7 +283,12 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
     else:
         options, note = _feasible_start(problem, options)
-        plan = _call_for(method, problem)(problem, options)
+        try:
+            with timed(options.time_limit):
+                plan = _call_for(method, problem)(problem, options)
+        except TimeoutError:
+            ended = Termination.TIME_LIMIT
+            plan = Plan.of(problem, None, method=method.name, termination=ended)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
     told = problem.objective.remarks(problem)

@@ -35,6 +35,7 @@ import numpy as np
 from placement.errors import LimitError
 from placement.model.constraints import GroupRule, Role, Rules
 from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import in_time
 
 _Block = frozenset[int]
 
@@ -255,6 +256,8 @@ def _nested(
 NODE_LIMIT = 2_000_000
 """Nodes after which a search gives up with a LimitError instead of running for days."""
 
+_NODES = 512  # between looks at the clock
+
 
 @dataclass
 class SiteSubset:
@@ -280,7 +283,8 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
     Depth-first over positions, take before skip. A branch ends in four cases. The remaining
     positions cannot fill the set, or the caps do not admit enough of it. A minimum lacks more than
     the picks left or the domains (sites of a named domain) left. The first b positions cannot give
-    m. The cheapest completion breaks the budget. LimitError after `NODE_LIMIT` nodes.
+    m. The cheapest completion breaks the budget. LimitError after `NODE_LIMIT` nodes, TimeoutError
+    after the time limit of the method that runs.
     """
     order = [int(site) for site in choice.order]
     if not choice.pinned <= set(order) or len(choice.pinned) > choice.size:
@@ -329,6 +333,8 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
 
     def descend(position: int, spent: float) -> Iterator[tuple[int, ...]]:
         choice.nodes += 1
+        if choice.nodes % _NODES == 0:
+            in_time()
         if choice.nodes > NODE_LIMIT:
             raise LimitError(
                 f"more than {NODE_LIMIT} nodes in the search for a set of sites that obeys all "

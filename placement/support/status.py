@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -67,6 +69,26 @@ def end_early(search: HasTermination) -> Iterator[None]:
         search.termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
         search.termination = Termination.INTERRUPTED
+
+
+_end: ContextVar[float] = ContextVar("_end", default=math.inf)
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Let :func:`in_time` raise in a ``with`` block after so many seconds, or at an outer end."""
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    before = _end.set(min(end, _end.get()))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def in_time() -> None:
+    """Raise TimeoutError after the time limit of the method that runs, if there is one."""
+    if time.perf_counter() > _end.get():
+        raise TimeoutError
 
 
 def relative_gap(value: float, bound: float) -> float:

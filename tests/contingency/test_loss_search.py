@@ -97,11 +97,7 @@ def question(seed, goal, clients_move=False, intervals=1, rules=False, crowd=1):
     moves = bool(goal != "weighted" and rng.random() < 0.2)
     movers = {"leader_may_move": moves, "clients_move": clients_move and goal != "weighted"}
     problem = placement.Problem(
-        instance,
-        replicas=replicas,
-        voters=voters,
-        objective=Contingency(level, **movers),
-        **extra,
+        instance, replicas=replicas, voters=voters, objective=Contingency(level, **movers), **extra
     )
     truth = run(load_method("exhaustive"), problem, Options())
     if goal == "weighted":
@@ -354,12 +350,7 @@ def trees(clients_move, intervals=1, count=8):
     found = []
     for seed in range(count):
         instance = random_instance(
-            seed,
-            sites=9,
-            clients=6,
-            ties=seed % 2 == 0,
-            intervals=intervals,
-            varying=intervals > 1,
+            seed, sites=9, clients=6, ties=seed % 2 == 0, intervals=intervals, varying=intervals > 1
         )
         level = "site" if seed % 4 else "region"
         moves = {"leader_may_move": seed % 4 == 3, "clients_move": clients_move}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -202,6 +203,20 @@ def test_a_time_limit_keeps_the_best_so_far() -> None:
     assert plan.status is Status.FEASIBLE
     assert plan.bound == -math.inf
     assert 0 < int(plan.stats["sets"]) < int(plan.stats["of"]) == math.comb(24, 7)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"minimise": "mean after the loss of any two sites"},
+        {"protocol": "semi-sync:k=1,level=site"},
+    ],
+)
+def test_a_time_limit_is_kept_among_the_voters_of_one_set(asked: dict[str, Any]) -> None:
+    problem = Problem(random_instance(0, sites=12, clients=4), replicas=12, voters=6, **asked)
+    plan = solve(problem, "exhaustive", time_limit=0.0)
+    assert (plan.status, plan.termination) == (Status.FEASIBLE, Termination.TIME_LIMIT)
+    assert plan.stats["sets"] == 0
 
 
 def test_an_interrupt_keeps_the_best_so_far() -> None:

@@ -23,6 +23,7 @@ from placement.feasibility.feasible_plans import (
 )
 from placement.io import load_plan, save_instance, save_plan
 from placement.model.site_families import SiteSubset, subsets
+from placement.support.status import time_limit
 from placement.testing import every_configuration, random_instance
 from tests import reference
 from tests.evaluation.test_score import configurations
@@ -212,9 +213,17 @@ def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -
 
 
 def test_a_hopeless_search_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with time_limit(-1.0), pytest.raises(TimeoutError):
+        list(subsets(SiteSubset(range(20), 10)))
     monkeypatch.setattr("placement.model.site_families.NODE_LIMIT", 10)
     with pytest.raises(LimitError, match="more than 10 nodes"):
         list(subsets(SiteSubset(range(10), 5)))
+
+
+def test_a_budget_for_fewer_replicas_is_no_search() -> None:
+    problem = Problem(random_instance(0, sites=40, prices=True), replicas=20, voters=9, budget=19)
+    with time_limit(-1.0):  # not after every set of 9 voters
+        assert complete_configuration(problem, 0, ()) is None
 
 
 def world(last="w"):

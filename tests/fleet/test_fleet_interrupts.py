@@ -181,11 +181,7 @@ def test_ctrl_c_leaves_the_best_plan_so_far(rounds: int, processes: int, tmp_pat
         "--processes", str(processes), "--progress", "-o", str(tmp_path / "plan.json"),
     ]  # fmt: skip
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
         assert running.stderr is not None
         if rounds:

@@ -515,6 +515,13 @@ def test_time_limit_stops_between_leaders() -> None:
     assert plan.found
 
 
+@pytest.mark.parametrize("method", ["kq", "qk", "best-of", "most-writes", "max-diversity"])
+def test_a_time_limit_stops_between_numbers_of_replicas(method: str) -> None:
+    problem = Problem(random_instance(0), replicas=(3, 5), voters=3, leader="site-0")
+    plan = run(load_method(method), problem, Options(time_limit=0.0))
+    assert (plan.termination, len(plan.replicas)) == ("time limit", 3)
+
+
 @pytest.mark.parametrize(("module", "name"), [(kq, "kmeans"), (qk, "kmeans_of_each")])
 def test_what_breaks_a_rule_is_completed(
     module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch

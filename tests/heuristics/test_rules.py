@@ -195,8 +195,7 @@ def test_optimal_on_small_problems_of_every_kind(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mix", "rules"),
-    [*((mix, {}) for mix in sorted(MIXES)), ("oltp", {"survive": "continent"})],
+    ("mix", "rules"), [*((mix, {}) for mix in sorted(MIXES)), ("oltp", {"survive": "continent"})]
 )
 def test_optimal_on_27_sites(mix: str, rules: dict[str, object]) -> None:
     instance = placement.load("world27", mix=mix)

@@ -123,7 +123,7 @@ def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
                 ("site", 1, True, False),
                 ("site", 2, False, True),
             )
-        ),
+        )
     ]
     for measure, objective in known:
         assert isinstance(objective, MeanLatency)

@@ -289,10 +289,17 @@ def test_the_clock_is_looked_at_between_the_sets_of_voters_of_a_large_set_of_rep
     options = Options(settings={"certificate": False})
     search = MeasuresSearch(problem, options, solve(without_limits(problem)), end=math.inf)
     sets = search._kept(0, list(range(16)))
-    assert [len(next(sets)), len(next(sets))] == [1, 4096]  # the best without a loss, then of 5005
+    assert [len(next(sets)), len(next(sets))] == [1, 588]  # the best without a loss, then of 5005
     search.end = 0.0
     with pytest.raises(TimeoutError):
         next(sets)
+    first, second = (Configuration.of(leader, range(7), range(16)) for leader in (0, 1))
+    search.value = math.inf
+    search.quick_is_exact = False
+    search.quick_values = lambda some: np.zeros(len(some))  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        search.accept(first, second)
+    assert search.best == first
 
 
 @pytest.mark.parametrize("pair", [("cost", "p90(writes)"), ("mean", "within 250 ms")])

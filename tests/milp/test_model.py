@@ -373,10 +373,7 @@ def test_order_of_strength(problem):
         assert all(value <= best.objective + allowance for value in bound.values())
 
 
-MIXES = {
-    "transactions": (0.3, 0.3, 0.2, 0.15, 0.05),
-    "bounded reads": (0.1, 0.8, 0.05, 0.03, 0.02),
-}
+MIXES = {"transactions": (0.3, 0.3, 0.2, 0.15, 0.05), "bounded reads": (0.1, 0.8, 0.05, 0.03, 0.02)}
 
 # LP bound over optimum, and columns, rows and non-zeros, of ten sites on a globe, |R| = 6, |V| = 5.
 RECORDED: dict[tuple[str, Recipe], tuple[float, int, int, int]] = {

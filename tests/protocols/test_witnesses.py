@@ -87,10 +87,7 @@ def question(seed: int) -> Problem | None:
     elif rule == 4:
         asked["pinned_voters"] = ["s2"]
     elif rule == 5:
-        asked |= {
-            "diversity": Diversity("region", "replicas", min_domains=2),
-            "witnesses": named,
-        }
+        asked |= {"diversity": Diversity("region", "replicas", min_domains=2), "witnesses": named}
     elif rule == 6:
         asked |= {
             "diversity": Diversity("site", "replicas", domain="s2", least=1),

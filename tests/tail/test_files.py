@@ -445,10 +445,7 @@ def test_a_site_to_itself_may_be_missing_with_a_warning(instance, tmp_path):
         ("src,dst,rtt,share\nfra,dub,1,0\n", "a histogram without weight: fra → dub"),
         ("src,dst,rtt\nfra,,1\n", r"d.csv, row 2: dst: no name"),
         ("src,dst,rtt\nfra,dub,inf\n", r"d.csv, row 2: rtt: infinite"),
-        (
-            "src,dst,rtt\nfra,dub,1\n",
-            r"src, dst: 1 of 4 pairs have no distribution: got 'dub",
-        ),
+        ("src,dst,rtt\nfra,dub,1\n", r"src, dst: 1 of 4 pairs have no distribution: got 'dub"),
     ],
 )
 def test_errors_name_file_row_and_field(instance, tmp_path, text, message):

@@ -14,14 +14,7 @@ from placement.cli.options import Subparsers, Switch, add_verb, question_of, wri
 from placement.cli.output import check_target, print_json
 from placement.cli.problem_options import present_configuration
 from placement.errors import InputError, PlacementWarning
-from placement.question import (
-    GROUPS,
-    KEYS,
-    Question,
-    json_schema,
-    question_from,
-    toml_text,
-)
+from placement.question import GROUPS, KEYS, Question, json_schema, question_from, toml_text
 
 if TYPE_CHECKING:
     from placement.problem import Problem
