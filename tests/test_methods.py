@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import placement
-from placement import Contingency
+from placement import Contingency, Termination
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired, violations
 from placement.methods.options import Options, Setting
-from placement.methods.registry import Method, load_method, run
+from placement.methods.registry import Method, load_method, prove, run
 from placement.model.changed_instance import at_sites
 from placement.model.configuration import Configuration
 from placement.plan import Plan
@@ -438,3 +438,11 @@ def test_a_group_says_why_an_object_cannot_be_loaded(numbers, name, kind, words)
     with pytest.raises(kind) as caught:
         numbers.load(name)
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_ctrl_c_in_a_proof_is_no_failure_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = placement.Problem(random_instance(0), replicas=3, voters=3)
+    stopped = Plan.of(problem, None, method="exact", termination=Termination.INTERRUPTED)
+    monkeypatch.setattr("placement.methods.registry.run", lambda *_: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        prove(problem)

@@ -339,6 +339,10 @@ _worker: list[tuple[FleetTables, Event]] = []
 """The fleet of a worker process and the sign to stop, set once when the process starts."""
 
 
+_stopped: list[Event] = []
+"""Signs to stop of searches that ended: a process that is still starting looks for its own."""
+
+
 def _start_worker(fleet: FleetProblem, stop: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that searches
     _worker[:] = [(FleetTables(SharedRows(fleet)), stop)]
@@ -401,6 +405,7 @@ class ProcessWorkers(BatchWorkers):
     def close(self) -> None:
         """Tell the processes to stop; after Ctrl-C do not wait for one that is still starting."""
         self._stop.set()
+        _stopped.append(self._stop)
         done = all(each.done() for each in self._asked)
         self._pool.shutdown(wait=done, cancel_futures=True)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from math import comb
@@ -16,6 +18,7 @@ from placement.errors import InputError
 from placement.quorumstore import Goal, LossScope, QuorumPlan, QuorumProblem, Target
 from placement.quorumstore.refutation_tree import refutation_tree
 from placement.support.status import Status
+from placement.support.status import time_limit as timed
 
 _ENUMERABLE = 2_000_000
 """Replica sets up to which enumeration is the automatic choice: a few seconds for one key."""
@@ -53,7 +56,7 @@ def place(
     method
         See :class:`QuorumMethod`.
     time_limit
-        Seconds, for the solvers; enumeration takes its time.
+        Seconds, for the solvers and the certificate; enumeration takes its time.
     certificate
         Whether a proven plan carries its certificate
         (:func:`placement.quorumstore.refutation_tree.refutation_tree`): some tenths of a
@@ -80,7 +83,7 @@ def place(
             value=method,
             expected="one of " + ", ".join(QuorumMethod),
         )
-    chosen = QuorumMethod(method)
+    chosen, began = QuorumMethod(method), time.perf_counter()
     if chosen is QuorumMethod.AUTO:
         chosen = _automatic(problem)
     plan = _solve(problem, chosen, time_limit)
@@ -88,8 +91,8 @@ def place(
         reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
         plan = replace(plan, reasons=reasons)
     if certificate and plan.status in (Status.OPTIMAL, Status.INFEASIBLE):
-        tree = refutation_tree(problem, plan.bound)
-        return replace(plan, certificate=tree)
+        with suppress(TimeoutError), timed(time_limit - (time.perf_counter() - began)):
+            return replace(plan, certificate=refutation_tree(problem, plan.bound))
     return plan
 
 

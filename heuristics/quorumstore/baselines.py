@@ -16,6 +16,7 @@ each (N, R, W).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from itertools import combinations
@@ -286,14 +287,16 @@ def _plan(
     return finish(best, method, began)
 
 
-def heuristics() -> dict[str, Callable[[QuorumProblem], QuorumPlan]]:
-    """Return the heuristics by name; random ones always draw the same.
+def heuristics(time_limit: float = math.inf) -> dict[str, Callable[[QuorumProblem], QuorumPlan]]:
+    """Return the heuristics by name; random ones always draw the same, searches keep the limit.
 
     Baselines that fix N, R and W take 3-2-2 where the rules leave it, else the first that they do.
     """
     return {
         "coverage-greedy": coverage_greedy,
-        "local-search": lambda problem: local_search(problem, np.random.default_rng(_SEED)),
+        "local-search": lambda problem: local_search(
+            problem, np.random.default_rng(_SEED), time_limit=time_limit
+        ),
         "weighted-medians": lambda problem: weighted_medians(problem, _pair(problem)),
         "busiest-sites": lambda problem: busiest_sites(problem, _pair(problem)),
         "home-and-nearest": lambda problem: home_and_nearest(problem, _pair(problem)),

@@ -442,6 +442,8 @@ def explained(plan: Plan, time_limit: float | None = None) -> Plan:
 def prove(problem: Problem) -> Plan:
     """Return the proven optimum or the proof that there is no plan; SolverError without proof."""
     plan = run(load_method("exact"), problem, Options(settings={"certificate": False}))
+    if plan.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         raise SolverError(f"'exact' should prove a problem, but returned the status {plan.status}")
     return plan

@@ -29,7 +29,7 @@ from placement.errors import CertificateError, LimitError
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 from placement.support.checks import BoolArray, IntArray
-from placement.support.status import OPTIMALITY_TOLERANCE
+from placement.support.status import OPTIMALITY_TOLERANCE, in_time
 from placement.support.work import WORK, Work
 
 GROWS, BY_RULES = 0, 1
@@ -301,6 +301,7 @@ def _numbers(
     """Return the number of each prefix, shape (prefixes,)."""
     found = np.where(bounds.problem.admissible(sets, max(quorums), size), GROWS, BY_RULES)
     for scenario, lost in enumerate(bounds.lost):
+        in_time()
         # Where clients stay, the loss of a site outside the prefix is normal operation.
         concerned = bounds.problem.redirects or not scenario
         for side, quorum in enumerate(quorums):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -351,19 +352,24 @@ def test_a_process_that_dies_loses_nothing() -> None:
     def kill() -> None:
         while not killed:
             time.sleep(0.2)
-            for child in multiprocessing.active_children():
-                if child.pid is not None and len(pricing_workers_alive()) > 1:
-                    os.kill(child.pid, signal.SIGKILL)
-                    killed.append(child.pid)
-                    return
-
-    def pricing_workers_alive() -> list[object]:
-        return [each for each in multiprocessing.active_children() if each.is_alive()]
+            alive = [one.pid for one in multiprocessing.active_children() if one.is_alive()]
+            if len(alive) > 1 and alive[0] is not None:
+                os.kill(alive[0], signal.SIGKILL)
+                killed.append(alive[0])
 
     threading.Thread(target=kill, daemon=True).start()
     found = content(solve_fleet(fleet, FleetSearch(gap=GAP, processes=2)))
     assert killed
     assert found == content(solve_fleet(fleet, FleetSearch(gap=GAP)))
+
+
+def test_a_process_that_still_starts_finds_its_sign_to_stop_after_the_search() -> None:
+    workers = ProcessWorkers(drawn(20), 1)
+    workers.submit(0, 20, np.zeros(3))
+    sign = weakref.ref(workers._stop)
+    workers.close()
+    del workers
+    assert sign() is not None
 
 
 class Dying(ProcessWorkers):

@@ -324,8 +324,7 @@ def steps_of(plan):
 
 
 @pytest.mark.parametrize(
-    "event",
-    [["enumerate"], ["beta", [[0, 0, 1.0]] * 500], ["fix", None, [], []], ["branch", 0]],
+    "event", [["enumerate"], ["beta", [[0, 0, 1.0]] * 500], ["fix", None, [], []], ["branch", 0]]
 )
 def test_every_event_counts(event):
     plan = solve_exactly(plain())

@@ -147,11 +147,9 @@ def value_and_ties(problem: QuorumProblem):
                 value += goal.normal_weight * latency(goal, normal)
             if goal.worst_weight:
                 value += goal.worst_weight * latency(goal, worst)
-        second = {
-            Target.READS: judged[1],
-            Target.WRITES: judged[0],
-            Target.THRESHOLD: 0.0,
-        }.get(goal.target, max(judged))
+        second = {Target.READS: judged[1], Target.WRITES: judged[0], Target.THRESHOLD: 0.0}.get(
+            goal.target, max(judged)
+        )
         key = (second, max(normal), sum(normal), mean, len(replicas), replicas, read, write)
         if value < best:
             best, ties = value, []

@@ -317,8 +317,7 @@ def test_the_kernel_lists_exactly_what_obeys(seed):
             *(float(np.quantile(one, 0.7, method="nearest")) for one in columns)
         )
         kept = problem.admissible(every, max(pair[1:])) & np.all(
-            [one <= limit for one, limit in zip(columns, limits, strict=True)],
-            axis=0,
+            [one <= limit for one, limit in zip(columns, limits, strict=True)], axis=0
         )
         assert listed(problem, pair, limits) == every[kept].tolist()
 

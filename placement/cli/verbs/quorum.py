@@ -166,7 +166,7 @@ def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
         method: partial(exact, method=method) for method in _EXACT
     }
     if "heuristics" in PARTS.names():
-        runs |= PARTS.load("heuristics")()
+        runs |= PARTS.load("heuristics")(args.time_limit)
     rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in runs.items()])
     bounds = [float(str(row["bound"])) for row in rows if "bound" in row]
     values = [float(str(row["value"])) for row in rows if "value" in row]

@@ -36,21 +36,9 @@ from placement.online.dynamic.store_demand import (
     WriteKeys,
     requests,
 )
-from placement.online.dynamic.vote_counting import (
-    CopySet,
-    merge,
-    most_voted,
-    summary_of,
-    top,
-)
+from placement.online.dynamic.vote_counting import CopySet, merge, most_voted, summary_of, top
 from placement.online.simulation import check_fields
-from placement.support.checks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    instance_of,
-    number,
-)
+from placement.support.checks import BoolArray, FloatArray, IntArray, instance_of, number
 
 _MASK = (1 << 64) - 1
 
@@ -277,10 +265,7 @@ def hot_sets(generators: Generators, static: BoolArray, k: int) -> BoolArray:
 
 
 def simulate(
-    world: HotSetWorld,
-    workload: RequestWorkload,
-    settings: VoteSettings,
-    seed: int,
+    world: HotSetWorld, workload: RequestWorkload, settings: VoteSettings, seed: int
 ) -> SimulationTrace:
     """Simulate one run; the seed is that of the requests, the same for policies to compare.
 
@@ -302,12 +287,7 @@ def simulate(
 class _ReplicationRun:
     """State of a simulation."""
 
-    def __init__(
-        self,
-        world: HotSetWorld,
-        settings: VoteSettings,
-        write_keys: WriteKeys,
-    ) -> None:
+    def __init__(self, world: HotSetWorld, settings: VoteSettings, write_keys: WriteKeys) -> None:
         self._settings, self._write_keys = settings, write_keys
         self._cluster = VoteCluster(world, settings)
         self._clients = VotingClients(world, settings)
