@@ -34,6 +34,7 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.support.checks import (
     LARGEST,
+    SMALLEST,
     FloatArray,
     elements,
     instance_of,
@@ -252,7 +253,7 @@ class Moves:
             object.__setattr__(self, name, checked)
         if self.at_most is not None:
             object.__setattr__(self, "at_most", whole(self.at_most, "moves.at_most"))
-        horizon = number(self.horizon, "moves.horizon", above=True, maximum=LARGEST)
+        horizon = number(self.horizon, "moves.horizon", minimum=SMALLEST, maximum=LARGEST)
         object.__setattr__(self, "horizon", horizon)
         for name in ("copy_gb", "stored_gb"):
             given = getattr(self, name)

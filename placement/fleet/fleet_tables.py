@@ -15,7 +15,7 @@ import numpy as np
 from placement.errors import InputError, require
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, SharedRows
 from placement.fleet.fleet_problem import SITE_LIMITS
-from placement.io.formats.document import read_json
+from placement.io.formats.document import Document, parse_json, read_json
 from placement.io.formats.files import read_text
 from placement.io.formats.tables import (
     PARQUET,
@@ -224,19 +224,18 @@ def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
     }
 
 
-def limits_table(document: Mapping[str, Any], most: int | None = None) -> ValueTable:
+def limits_table(document: Document, most: int | None = None) -> ValueTable:
     """Return the shared limits of a plan, the largest cost first; all, or at most some.
 
     The last column says what one more unit of the limit is worth.
     """
     rows = []
-    for one in document.get("limits", ()):
+    for one in document.tables("limits"):
         today, load, limit, price = (
-            math.nan if one.get(key) is None else float(one[key])
-            for key in ("today", "load", "limit", "price")
+            one.number(key, math.nan) for key in ("today", "load", "limit", "price")
         )
         full = 100 * load / limit if limit > 0 else math.nan
-        rows.append((str(one["name"]), today, load, limit, full, price))
+        rows.append((one.text("name"), today, load, limit, full, price))
     rows.sort(key=lambda row: (-row[5] * row[3], -row[4] if row[4] == row[4] else 0.0))
     places = _decimals((cell for row in rows for cell in row[1:4]), 1)
     columns = [ValueColumn(name, places) for name in ("load today", "load", "at most")]
@@ -256,12 +255,12 @@ def _decimals(numbers: Iterable[float], least: int) -> int:
     return max(least, 2 - math.floor(math.log10(smallest)))
 
 
-def payers_table(document: Mapping[str, Any], most: int) -> ValueTable:
+def payers_table(document: Document, most: int) -> ValueTable:
     """Return the databases of a plan that pay most for sharing."""
-    plans, least = document.get("plans", ()), _ROUNDING * document["value"]
+    plans, least = document.tables("plans"), _ROUNDING * document.number("value")
 
-    def paid(one: Mapping[str, Any]) -> float:
-        return float(one.get("paid") or 0.0)
+    def paid(one: Document) -> float:
+        return one.number("paid", 0.0)
 
     total = sum(map(paid, plans))
     paying = sorted((one for one in plans if paid(one) > least), key=paid, reverse=True)
@@ -269,8 +268,8 @@ def payers_table(document: Mapping[str, Any], most: int) -> ValueTable:
     columns += [ValueColumn("share of it", 1, unit="%"), ValueColumn("mean ms", 2)]
     columns += [ValueColumn("alone ms", 2), *map(ValueColumn, ("leader", "replicas"))]
     rows = (
-        (one["database"], one["copies"], 100 * paid(one) / total, one["mean_ms"], one["alone_ms"],
-         str(one["leader"]), ", ".join(map(str, one["replicas"])))
+        (one.text("database"), one.whole("copies"), 100 * paid(one) / total, one.number("mean_ms"),
+         one.number("alone_ms"), one.text("leader"), ", ".join(one.names("replicas")))
         for one in paying[:most]
     )  # fmt: skip
     return ValueTable("Databases that pay most for sharing", tuple(columns), tuple(rows))
@@ -299,12 +298,11 @@ def read_whole_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a plan of a fleet with its question: JSON, or the metadata of a Parquet table."""
     parquet = Path(path).suffix.lower() in PARQUET
     written = parquet_about(path, _ABOUT) if parquet else read_text(path)
-    try:
-        document = json.loads(written)
-    except ValueError as error:
-        raise _no_plan(path, str(error)) from None
+    expected = "a JSON or Parquet file that placement fleet wrote"
+    document = parse_json(written, os.fspath(path), expected)
     if not isinstance(document, dict) or document.get("format") != FLEET_FORMAT:
-        raise _no_plan(path, f"no format {FLEET_FORMAT}")
+        words = f"not a plan of a fleet (no format {FLEET_FORMAT})"
+        raise InputError(words, source=os.fspath(path), expected=expected)
     return document
 
 
@@ -318,14 +316,8 @@ def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         places = [(name, table.column(name)) for name in (_PLAN if planned else _PLAN[:2])]
         document["plans"] = [{name: cells[at] for name, at in places} for cells in table.rows]
     elif isinstance(plans := document.get("plans"), list):
-        rows = [row for row in plans if isinstance(row, dict)]
-        document["plans"] = [{name: row[name] for name in _PLAN if name in row} for row in rows]
+        document["plans"] = [
+            {name: row[name] for name in _PLAN if name in row} if isinstance(row, dict) else row
+            for row in plans
+        ]
     return document
-
-
-def _no_plan(path: str | os.PathLike[str], why: str) -> InputError:
-    return InputError(
-        f"not a plan of a fleet ({why})",
-        source=os.fspath(path),
-        expected="a JSON or Parquet file that placement fleet wrote",
-    )

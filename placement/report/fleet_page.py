@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from placement.fleet.fleet_tables import limits_table, payers_table
+from placement.io.formats.document import Document
 from placement.report.charts.html_tables import (
     TableRow,
     data_table,
@@ -31,6 +32,7 @@ class FleetDocument:
     """A plan of a fleet as :func:`placement.fleet.fleet_tables.fleet_document` wrote it."""
 
     content: Mapping[str, Any]
+    source: str = ""  #: the file, for messages
 
 
 def fleet_sections(document: FleetDocument) -> list[Markup]:
@@ -38,58 +40,58 @@ def fleet_sections(document: FleetDocument) -> list[Markup]:
 
     All figures are those of the file; the page says how to prove the bound again.
     """
-    content = document.content
-    if content.get("status", "feasible") != "feasible":
+    content = Document(document.source, "", document.content)
+    if content.text("status", "feasible") != "feasible":
         return [_no_plan(content)]
-    found = [_answer(content, content.get("plans", ()))]
+    found = [_answer(content)]
     limits, payers = limits_table(content), payers_table(content, _SHOWN)
     if limits.rows:
         found.append(_limits(limits))
     if payers.rows:
         found.append(section("databases", payers.title, value_table(payers)))
-    rounds = [float(one["bound"]) for one in content.get("rounds", ())]
+    rounds = [one.number("bound") for one in content.tables("rounds")]
     if len(rounds) > 1:
-        found.append(_rounds(rounds, float(content["value"])))
+        found.append(_rounds(rounds, content.number("value")))
     return found
 
 
-def _no_plan(content: Mapping[str, Any]) -> Markup:
+def _no_plan(content: Document) -> Markup:
     """Return the section of a fleet without a plan: the limits that are short, and by how much."""
-    proven = content["status"] == "infeasible"
-    short: Sequence[Mapping[str, Any]] = content.get("short", ())
+    status, short = content.text("status"), content.tables("short")
     return section(
         "answer",
         "No plan of the fleet",
         facts(
             [
-                ("Status", str(content["status"]), "proven" if proven else "nothing is proven"),
-                ("Databases", f"{int(content['databases']):,}", ""),
+                ("Status", status, "proven" if status == "infeasible" else "nothing is proven"),
+                ("Databases", f"{content.whole('databases'):,}", ""),
             ]
         ),
-        reasons("Why", [str(each) for each in content.get("reasons", ())][:_SHOWN]),
+        reasons("Why", content.names("reasons", ())[:_SHOWN]),
         data_table("Limits that are short", list(map(_short, short))) if short else None,
     )
 
 
-def _short(one: Mapping[str, Any]) -> TableRow:
-    by, limit = float(one["short_by"]), float(one["limit"])
-    return {"Limit": str(one["name"]), "Short by": by, "Limit value": limit}
+def _short(one: Document) -> TableRow:
+    by, limit = one.number("short_by"), one.number("limit")
+    return {"Limit": one.text("name"), "Short by": by, "Limit value": limit}
 
 
-def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> Markup:
-    gap, alone = float(content["gap"]), float(content.get("alone") or math.nan)
-    value = float(content["value"])
+def _answer(content: Document) -> Markup:
+    gap, alone = content.number("gap"), content.number("alone", math.nan)
+    value = content.number("value")
     proven = "optimal" if gap <= 1e-9 else "feasible"
-    new = sum(int(one.get("new_replicas") or 0) * int(one["copies"]) for one in plans)
+    new = sum(int(one.number("new_replicas", 0)) * one.whole("copies")
+              for one in content.tables("plans"))  # fmt: skip
     return section(
         "answer",
         "The fleet",
         facts(
             [
-                ("Status", proven, str(content["method"])),
+                ("Status", proven, content.text("method")),
                 ("Gap of the whole fleet", percent(gap), "to the bound that the prices prove"),
-                ("Databases", f"{int(content['databases']):,}", ""),
-                ("Mean latency", f"{float(content['mean_latency_ms']):,.2f} ms", "per operation"),
+                ("Databases", f"{content.whole('databases'):,}", ""),
+                ("Mean latency", f"{content.number('mean_latency_ms'):,.2f} ms", "per operation"),
                 ("Cost of sharing", percent(value / alone - 1 if alone > 0 else math.nan),
                  "above each database alone"),
                 ("New replicas", f"{new:,}", "to be copied"),
@@ -125,7 +127,7 @@ def _limits(limits: ValueTable) -> Markup:
 
 def _rounds(bounds: Sequence[float], value: float) -> Markup:
     best = itertools.accumulate(bounds, max)
-    gaps = [100 * max(0.0, value - bound) / value for bound in best]
+    gaps = [100 * max(0.0, value - bound) / value if value > 0 else 0.0 for bound in best]
     course = Series("gap", tuple((float(number), gap) for number, gap in enumerate(gaps, 1)))
     caption, axis = (
         "Gap of the plan to the best bound after each round",

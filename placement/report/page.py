@@ -86,11 +86,7 @@ def write_report(
 
 
 def save_figures(
-    source: Plan,
-    folder: str | os.PathLike[str],
-    *,
-    format: str = "png",
-    force: bool = False,
+    source: Plan, folder: str | os.PathLike[str], *, format: str = "png", force: bool = False
 ) -> tuple[Path, ...]:
     """Write every figure of a plan into a folder.
 
@@ -161,7 +157,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
 
     source = Path(path)
     if source.suffix.lower() in PARQUET:
-        return FleetDocument(read_fleet_document(source))
+        return FleetDocument(read_fleet_document(source), os.fspath(path))
     kinds = (
         "a plan (placement solve -o), or the JSON of placement compare, fleet or lab online; "
         "python -m benchmarks report reads results of benchmarks"
@@ -176,7 +172,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
                 return plan.replace(checked=True)
         return plan
     if isinstance(value, dict) and value.get("format") == FLEET_FORMAT:
-        return FleetDocument(read_fleet_document(source))
+        return FleetDocument(read_fleet_document(source), os.fspath(path))
     about, columns, place = "", {}, ""
     rows: object = value
     if isinstance(value, dict):

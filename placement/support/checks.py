@@ -37,6 +37,9 @@ clients, sites and intervals. With this limit a score, and the square of one, st
 largest double, 1.8e308, for any instance that fits into memory.
 """
 
+SMALLEST = 1e-9
+"""Smallest number that others are divided by: hours, months, periods, ms of a bin."""
+
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 _NUMERIC = "biufO"

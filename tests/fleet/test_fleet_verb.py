@@ -28,6 +28,7 @@ from placement.fleet.fleet_tables import (
 )
 from placement.io import save_instance
 from placement.io.fleet_plan_file import check_fleet_file, read_fleet_file, with_question
+from placement.io.formats.document import Document
 from placement.proof.fleet_proof import prove_fleet
 from placement.support.work import WORK
 from placement.testing import random_instance
@@ -533,7 +534,7 @@ def test_an_oversize_database_is_named_and_proven(tmp_path: Path) -> None:
 
 def test_tables_of_a_fleet_take_rows_without_payments_and_show_small_numbers() -> None:
     for document in ({"value": 1.0}, {"value": 1.0, "plans": [{"database": "a"}, {"paid": None}]}):
-        assert payers_table(document, 5).rows == ()
+        assert payers_table(Document("", "", document), 5).rows == ()
     limits = [{"name": "x", "load": 0.04, "limit": 20.0, "price": 3e-5}]
-    columns = limits_table({"limits": limits}).columns
+    columns = limits_table(Document("", "", {"limits": limits})).columns
     assert [column.decimals for column in columns] == [None, 4, 4, 1, 7]

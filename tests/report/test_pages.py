@@ -19,7 +19,7 @@ from placement.errors import InputError
 from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
 from placement.report.charts.markup import clipped, json_script, tag, text
-from placement.report.charts.svg_charts import ticks
+from placement.report.charts.svg_charts import Dots, Series, dots, lines, ticks
 from placement.report.map.svg_map import WIDTH, great_circle, map_view, project, scaled_places
 from placement.report.page import PlanTable
 from placement.report.plan_page import latency_shares
@@ -180,6 +180,16 @@ def test_ticks_cover(low: float, extent: float, most: int) -> None:
     assert np.allclose(np.diff(marks), step)
 
 
+@pytest.mark.parametrize("x", [0.0, 1e18, 1.7e308])
+@pytest.mark.parametrize("y", [5e-324, 2e-300, 1e300, 1.7e308])
+def test_numbers_at_the_ends_of_a_double_are_drawn(x: float, y: float) -> None:
+    assert "<svg" in dots([Dots("a", ((y, "plan", "b"), (1.0, "plan", "b")))], caption="", unit="")
+    for points in (((x, y),), ((-x, 1.0), (x, y)), ((-x, -y), (x, y))):
+        for many in (False, True):
+            shown = [Series("a", points)]
+            assert "<svg" in lines(shown, caption="", x_label="", y_label="", logarithmic=many)
+
+
 def test_equal_earth_keeps_areas() -> None:
     """The projected area of a cell is that on the sphere, by the determinant of the Jacobian."""
     h = 1e-4
@@ -234,6 +244,8 @@ def test_scaled_places_keep_plane_distances() -> None:
 
 # --- files -------------------------------------------------------------------------------------
 
+FLEET = '{"format": "fleet/1", "value": 1, "method": "m", "mean_latency_ms": 1, %s}'
+
 
 def test_plans_from_files(tmp_path: Path) -> None:
     plan = worlds.plan_of_size(8, 5)
@@ -255,6 +267,12 @@ def test_plans_from_files(tmp_path: Path) -> None:
         ('[{"replicas": 3, "voters": 3}, {"voters": 3}]', r": \[1\].replicas: missing key"),
         ('{"cells": [{"replicas": 3, "voters": "x"}]}', r"cells\[0\].voters: not a whole number"),
         ('{"methods": [{"method": "kq"}, {"method": []}]}', r"methods\[1\].method: not text"),
+        (FLEET % '"gap": "x"', r"x\.json: gap: not a number: got 'x', expected a number"),
+        (FLEET % '"gap": 0, "plans": [3]', r"plans: not a list of tables"),
+        (FLEET % '"gap": 0, "plans": [{"copies": 1.5}]', r"plans\[0\]\.copies: not a whole number"),
+        (FLEET % '"gap": 0, "databases": []', "databases: not a whole number"),
+        (FLEET % '"gap": 0, "databases": 1, "limits": [{}]', r"limits\[0\]\.name: missing key"),
+        (FLEET % '"status": "infeasible", "short": 1', "short: not a list of tables"),
         ("not json", "not JSON.*expected a plan"),
         ('{"kind": "run"}\n{"kind": "row"}\n', "python -m benchmarks report"),
     ],

@@ -304,6 +304,7 @@ def _kept_free(fleet: FleetProblem) -> str:
 def _text(plan: FleetPlan, document: Mapping[str, Any]) -> str:
     """Return the answer, the fullest limits, and the databases that pay most for sharing."""
     from placement.fleet.fleet_tables import limits_table, payers_table
+    from placement.io.formats.document import Document
 
     shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
     answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
@@ -323,7 +324,8 @@ def _text(plan: FleetPlan, document: Mapping[str, Any]) -> str:
                              f"{shared:.2f} % above each database alone"),
         ]
     )  # fmt: skip
-    tables = [limits_table(document, _SHOWN), payers_table(document, _SHOWN)]
+    told = Document("", "", document)
+    tables = (limits_table(told, _SHOWN), payers_table(told, _SHOWN))
     return "\n\n".join(
         [head, *(section(one.title, values_text(one)) for one in tables if one.rows)]
     )

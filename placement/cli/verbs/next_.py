@@ -51,12 +51,7 @@ def run(args: argparse.Namespace) -> int:
     (pins, leader, diversity, budget) hold for every row unless --lift leaves them out; sites given
     by name as replicas or voters count as their number.
     """
-    from placement.analysis.next_replica import (
-        counted,
-        move_counts,
-        next_replicas,
-        without_rules,
-    )
+    from placement.analysis.next_replica import counted, move_counts, next_replicas, without_rules
     from placement.databases.deployment import read_running
     from placement.evaluation.moves import CurrentSites
     from placement.problem import describe

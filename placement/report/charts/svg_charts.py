@@ -48,7 +48,7 @@ class Series:
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers that cover an interval: steps of 1, 2 or 5 times a power of ten."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+    if not math.isfinite(high - low) or high - low < 1e-300:
         return [low]
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
@@ -188,12 +188,13 @@ def lines(
         empty = tag("p", {"class": "empty"}, "There is nothing to draw.")
         return _figure(caption, name, empty)
     width, height, left, right, top, bottom = 720.0, 360.0, 70.0, 26.0, 14.0, 48.0
-    xs = ticks(min(p[0] for p in points), max(p[0] for p in points), 8)
+    first, last = min(p[0] for p in points), max(p[0] for p in points)
+    xs = ticks(first, last, 8)
     if len(xs) == 1:
         xs = [xs[0] - 1, xs[0], xs[0] + 1]
     x0, x1 = xs[0], xs[-1]
-    if all(float(p[0]).is_integer() for p in points) and x1 - x0 <= 14:
-        x0, x1 = min(p[0] for p in points), max(p[0] for p in points)
+    if all(float(p[0]).is_integer() for p in points) and max(x1 - x0, last - first) <= 14:
+        x0, x1 = first, last
         xs = [x0 + k for k in range(int(x1 - x0) + 1)]
         if x0 == x1:
             x0, x1 = x0 - 1, x1 + 1
@@ -202,8 +203,8 @@ def lines(
         most = max(2, (width - left - right) // (9 * max(map(len, x_names)) + 14))
         xs = list(range(0, len(x_names), math.ceil(len(x_names) / most)))
     if logarithmic:
-        low = math.floor(math.log10(min(p[1] for p in points)))
-        high = max(math.ceil(math.log10(max(p[1] for p in points))), low + 1)
+        low = min(max(math.floor(math.log10(min(p[1] for p in points))), -300), 299)
+        high = max(min(math.ceil(math.log10(max(p[1] for p in points))), 300), low + 1)
         ys = [10.0**k for k in range(low, high + 1)]
     else:
         ys = ticks(min(0.0, *(p[1] for p in points)), max(p[1] for p in points) or 1.0)
@@ -211,7 +212,7 @@ def lines(
             ys = [0.0, 1.0]
 
     def at_x(value: float) -> float:
-        return left + (value - x0) / (x1 - x0) * (width - left - right)
+        return left + (value - x0) / (x1 - x0 or 1.0) * (width - left - right)
 
     def at_y(value: float) -> float:
         if logarithmic:
