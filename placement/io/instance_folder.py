@@ -431,7 +431,7 @@ def operation_from(row: Document) -> Operation:
     """Return the operation that a row of a manifest describes."""
     row.only([field.name for field in dataclasses.fields(Operation)], GONE)
     with located(f"{row.source}, {row.place}"):
-        return Operation(**{"name": row.text("name"), **row.fields(Operation)})
+        return Operation(**row.fields(Operation))
 
 
 # Instances inside another file, as one JSON object: every number and name, no tables

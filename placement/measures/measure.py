@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from placement.errors import InputError
-from placement.support.checks import elements, flag, instance_of, number, text, whole
+from placement.support.checks import LARGEST, elements, flag, instance_of, number, text, whole
 
 
 class MeasureKind(StrEnum):
@@ -122,7 +122,8 @@ class Measure:
             level = number(self.level, "percentile", above=True, maximum=1.0)
             object.__setattr__(self, "level", level)
         elif kind is MeasureKind.WITHIN:
-            object.__setattr__(self, "level", number(self.level, "deadline", above=True))
+            level = number(self.level, "deadline", above=True, maximum=LARGEST)
+            object.__setattr__(self, "level", level)
         elif self.level is not None:
             self._refuse("has no level", "level", self.level)
         if not kind.of_latency:

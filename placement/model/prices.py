@@ -16,6 +16,7 @@ import numpy as np
 from placement.errors import InputError
 from placement.support.checks import (
     LARGEST,
+    SMALLEST,
     FloatArray,
     instance_of,
     mapping,
@@ -133,12 +134,12 @@ class Prices:
                 words = "not a table of prices"
                 expected = "an array of numbers"
                 raise InputError(words, field=f"prices.{name}", value=values, expected=expected)
-        number(self.written_gb, "prices.written_gb")
+        number(self.written_gb, "prices.written_gb", maximum=LARGEST)
         number(self.stored_gb, "prices.stored_gb", maximum=LARGEST)
-        number(self.migration_months, "prices.migration_months", above=True, maximum=LARGEST)
+        number(self.migration_months, "prices.migration_months", minimum=SMALLEST, maximum=LARGEST)
         number(self.witness_share, "prices.witness_share", maximum=1.0)
         if self.interval_hours is not None:
-            number(self.interval_hours, "prices.interval_hours", above=True, maximum=LARGEST)
+            number(self.interval_hours, "prices.interval_hours", minimum=SMALLEST, maximum=LARGEST)
         instance_of(self.currency, str, "prices.currency", "a string")
         instance_of(self.source, str, "prices.source", "a string")
         text(self.replication, "prices.replication", choices=("leader", "gateway"))

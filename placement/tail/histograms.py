@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, MissingDependencyError
-from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray, number
 
 # Arithmetic of discrete latency distributions: sums, order statistics, percentiles
 
@@ -485,10 +485,7 @@ def of_families(
         raise InputError(
             "unknown family", field="family", value=family, expected="'lognormal' or 'gamma'"
         )
-    if not (math.isfinite(variation) and variation >= 0):
-        raise InputError(
-            "out of range", field="variation", value=variation, expected="a finite number >= 0"
-        )
+    number(variation, "variation", maximum=1e6)
     edges: FloatArray = (np.arange(bins + 1, dtype=np.float64) - 0.5) * width
     low = high = means
     below: Below = lambda row, edge: np.ones(len(row))  # noqa: E731  # beyond the first edge

@@ -50,7 +50,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, LimitError
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest
 from placement.model.configuration import Configuration
@@ -59,6 +59,7 @@ from placement.model.instance import Instance
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray, instance_of
 from placement.tail.histograms import (
+    MOST_STORED,
     SMALL,
     clean,
     fft_length,
@@ -158,6 +159,9 @@ def mixture(
     taken = flows(problem, scenario)
     bins = distributions.bins
     longest = max((max(f.hops, 1) * (bins - 1) for f in taken), default=bins)
+    if longest > MOST_STORED:
+        words = f"operations of so many round trips that a latency has {longest:,} bins"
+        raise LimitError(f"{words}: at most {MOST_STORED:,}, a smaller horizon or a larger width")
     length = fft_length(longest + 1, 1)
     leader = configuration.leader
     m = quorum_size(problem, configuration) if quorum is None else quorum

@@ -30,7 +30,7 @@ from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.instance import Instance
 from placement.model.operations import Wait
-from placement.support.checks import FloatArray, frozen, number
+from placement.support.checks import SMALLEST, FloatArray, frozen, number
 from placement.tail.histograms import Family, PairBins, Segments, of_families, of_percentiles
 
 
@@ -101,10 +101,7 @@ class Distributions:
         sites: tuple[str, ...],
         clients: tuple[str, ...],
     ) -> None:
-        if not (math.isfinite(width) and width > 0):
-            raise InputError(
-                "bad bin width", field="width", value=width, expected="milliseconds > 0"
-            )
+        number(width, "bin width", minimum=SMALLEST)
         tables = []
         bins = np.shape(client_site)[-1] if len(np.shape(client_site)) == 3 else 0
         for name, given, rows in (
@@ -224,7 +221,7 @@ class Distributions:
 
         `variation` is the coefficient of variation, standard deviation over mean.
         """
-        _whole_bins(bins)
+        _check_grid(width, bins)
         _one_matrix(instance)
         every = np.append(instance.client_rtt.ravel(), instance.site_rtt.ravel())
         # pairs of one mean share a row; `unique` of NumPy would load its masked arrays first
@@ -279,7 +276,7 @@ class Distributions:
             For percentiles that do not rise, naming the pair.
         """
         _one_matrix(instance)
-        _whole_bins(bins)
+        _check_grid(width, bins)
         given = Quantiles(tuple(map(float, percents)), frozen(client_site), frozen(site_site))
 
         def table(field: str, values: FloatArray, rows: tuple[str, ...]) -> PairBins:
@@ -333,7 +330,8 @@ def _one_matrix(instance: Instance) -> None:
         )
 
 
-def _whole_bins(bins: int) -> None:
+def _check_grid(width: float, bins: int) -> None:
+    number(width, "bin width", minimum=SMALLEST)
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
         raise InputError("out of range", field="bins", value=bins, expected="a whole number >= 1")
 
@@ -410,11 +408,13 @@ def distributions_from(document: Document, instance: Instance) -> Distributions:
                 bins=bins,
             )
         if form == "percentiles":
+            percents = document.array("percents")
+            document.need(percents.ndim == 1, "percents", "not a list of numbers", "percentages")
             return Distributions.from_percentiles(
                 instance,
-                _array(document, "percents").tolist(),
-                _array(document, "client_site"),
-                _array(document, "site_site"),
+                percents.tolist(),
+                document.array("client_site"),
+                document.array("site_site"),
                 width=width,
                 bins=bins,
             )
@@ -429,13 +429,6 @@ def distributions_from(document: Document, instance: Instance) -> Distributions:
     except InputError as error:
         raise (error if error.source == document.source else error.at(document.source)) from None
     raise document.refuse("form", "unknown form", _FORMS)
-
-
-def _array(document: Document, key: str) -> FloatArray:
-    try:
-        return np.array(document.values.get(key), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise document.refuse(key, "not a table of numbers", "rows of equal length") from None
 
 
 def _pairs(document: Document, key: str, rows: int, columns: int, bins: int) -> PairBins:
@@ -530,7 +523,7 @@ def bins_for(
 
 def bins_within(instance: Instance, horizon: float, width: float) -> int:
     """Bins of `width` ms up to `horizon` ms; InputError for no such number, or more than MOST."""
-    width = number(width, "bin width", above=True)
+    width = number(width, "bin width", minimum=SMALLEST)
     horizon = number(horizon, "horizon")
     bins = math.floor(horizon / width + 0.5) + 1
     pairs = len(instance.sites) * (len(instance.sites) + len(instance.clients))

@@ -212,6 +212,10 @@ def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
         load_plan(path)
 
 
+THREE = {"replicas": 3, "voters": 3}
+LATE = {"kind": "measures", "minimise": "p95"}
+GRID = {"form": "percentiles", "width": 1, "bins": 9}
+WORLD = {"format": "replica-placement instance", "version": 1}
 FORGED: list[tuple[str, Any, str]] = [
     ("score", 1.0, "score: not the value of this configuration: got 1.0"),
     (
@@ -226,11 +230,7 @@ FORGED: list[tuple[str, Any, str]] = [
     ("bound", 1e12, "bound: above the objective"),
     ("leader", "Paris", "leader: unknown site: got 'Paris'"),
     ("replicas", ["Oslo", "Rome"], "score: not the value of this configuration"),
-    (
-        "problem",
-        {"replicas": 3, "voters": 3, "diversity": [{"level": "continent"}]},
-        "status: the configuration breaks: at most 1 of the voters per continent",
-    ),
+    ("problem", {**THREE, "diversity": [{"level": "continent"}]}, "breaks: at most 1 of the vote"),
     ("voters_as_found", ["Oslo", "Oslo", "Rome"], "duplicate name: got 'Oslo'"),
     ("seconds", "long", "seconds: not a number: got 'long'"),
     ("notes", "one", "notes: not a list of names: got 'one'"),
@@ -257,24 +257,15 @@ FORGED: list[tuple[str, Any, str]] = [
     ("seconds", "inf", "seconds: not a number: got 'inf'"),
     ("verified_by", "nobody", "verified_by: unknown key"),
     ("problem", {"replicas": 3, "voters": 3, "forbid": ["Oslo"]}, "problem.forbid: unknown key"),
+    ("problem", {**THREE, "objective": {**LATE, "keep": "mean <= 3 ms"}}, "keep: not a list"),
+    ("problem", {**THREE, "objective": {"kind": "fair"}}, "objective.kind: unknown objective: got"),
     (
         "problem",
-        {
-            "replicas": 3,
-            "voters": 3,
-            "objective": {
-                "kind": "measures",
-                "minimise": "mean after the loss of any site",
-                "keep": "mean <= 3 ms",
-            },
-        },
-        "problem.objective.keep: not a list",
+        {**THREE, "objective": {**LATE, "distributions": [{**GRID, "percents": 9}]}},
+        "problem.objective.distributions[0].percents: not a list of numbers: got 9",
     ),
-    (
-        "problem",
-        {"replicas": 3, "voters": 3, "objective": {"kind": "fairness"}},
-        "problem.objective.kind: unknown objective: got 'fair",
-    ),
+    ("instance", {"content": {**WORLD, "prices": {}}}, "content.prices.storage: missing key"),
+    ("instance", {"content": {**WORLD, "prices": {"_": "x"}}}, "content.prices._: unknown key"),
 ]
 
 

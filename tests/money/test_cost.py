@@ -262,6 +262,8 @@ def ask(prices: Prices) -> Problem:
         ({"machines_non_voting": [1.0, 201.0]}, r"non_voting: a replica at 'B' costs more.*201"),
         ({"transfer": None}, r"gb_per_op: GB are given, but no price of traffic"),
         ({"interval_hours": 0.0}, r"interval_hours: out of range: got 0"),
+        ({"interval_hours": 5e-324}, r"interval_hours: out of range: got 5e-324"),
+        ({"written_gb": 1e300}, r"written_gb: out of range: got 1e\+300"),
         ({"replication": "relay"}, r"replication: got 'relay'"),
         ({"to_clients": [[1.0, 2.0]]}, r"to_clients: wrong shape"),
         ({"migration_months": 0}, r"migration_months: out of range: got 0"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import placement
-from placement.errors import InputError
+from placement.errors import InputError, LimitError
 from placement.evaluation.score import operation_latency, score
 from placement.measures.question import percentile_question
 from placement.model.configuration import Configuration
@@ -388,6 +388,14 @@ def test_grid():
         bins_within(instance, 100, 0)
     with pytest.raises(InputError, match="too fine"):
         bins_within(instance, 1e9, 1e-3)
+    for wrong in ({"width": 0}, {"width": 5e-324}, {"variation": 1e300}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}: out of range"):
+            Distributions.parametric(instance, **wrong)
+    trips = [placement.Operation(one.name, relay=1e18) for one in instance.operations]
+    far = instance.replace(operations=trips)
+    problem = placement.Problem(far, replicas=3, voters=3)
+    with pytest.raises(LimitError, match="so many round trips"):
+        mixture(problem, Configuration.of(0, [0], [0, 1, 2]), Distributions.parametric(far))
 
 
 def test_a_changed_copy_forgets_what_it_was_made_from():

@@ -279,6 +279,8 @@ def test_the_default_method_proves_a_percentile(command, world):
         (["--percentile", "99", "--spread", "nan"], "--spread: out of range"),
         (["--percentile", "99", "--spread", "1", "--bin-width", "0"], "--bin-width: out of range"),
         (["--percentile", "99", "--spread", "1", "--bin-width", "1e-9"], "bin width: too fine"),
+        (["--percentile", "99", "--spread", "1", "--bin-width", "1e-320"], "bin width: out of ran"),
+        (["--maximise", "within 1e308 ms", "--spread", "1"], "deadline: out of range: got 1e+308"),
         (["--percentile", "99", "--spread", "1", "--horizon", "-1"], "horizon: out of range"),
         (
             ["--percentile", "99", "--spread", "1", "--distributions", "x.csv"],

@@ -367,9 +367,7 @@ class Document:
 
         Every field must be there, except one whose default is None; other keys are refused.
         """
-        every = dataclasses.fields(kind)  # type: ignore[arg-type]  # a dataclass
-        self.only([field.name for field in every])
-        for field in every:
+        for field in dataclasses.fields(kind):  # type: ignore[arg-type]  # a dataclass
             if field.default is not None:
                 self._given(field.name)
         return kind(**self.fields(kind))
@@ -377,11 +375,18 @@ class Document:
     def fields(self, kind: type, names: Iterable[str] = ()) -> dict[str, Any]:
         """Return fields of a dataclass that are there, each read as its type says.
 
-        `names` are the fields to read, all without any: numbers, truth values, texts, enumerations,
-        sequences of text, mappings from text to one of them, and unions.
+        `names` are the fields to read: numbers, truth values, texts, enumerations, sequences of
+        text, mappings from text to one of them, and unions. Without any it is all: other keys are
+        refused, and so is a table without a field that has no default.
         """
+        every = {field.name: field for field in dataclasses.fields(kind)}
+        if not names:
+            self.only(every)
+            for name, field in every.items():
+                if field.default is field.default_factory:  # neither is there
+                    self._given(name)
         # types of other fields may be imported for type checkers only
-        types = {name: kind.__annotations__[name] for name in names or kind.__annotations__}
+        types = {name: every[name].type for name in names or every}
         asked = SimpleNamespace(__annotations__=types)
         hints = typing.get_type_hints(asked, vars(sys.modules[kind.__module__]))
         return {name: _typed(self, name, hints[name]) for name in hints if self.has(name)}
