@@ -667,7 +667,7 @@ class QuorumProblem:
                 tuple(int(site) for site in np.flatnonzero(labels == label))
                 for label in range(int(labels.max()) + 1)
             ]
-        elif self.rules.failures == 0:
+        elif self.loss_count == 0:
             groups = []
         else:
             groups = list(combinations(range(count), self.rules.failures))

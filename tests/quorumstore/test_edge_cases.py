@@ -126,6 +126,7 @@ def test_most_critical_replica_is_by_side():
     )
     with pytest.raises(InputError, match="no loss"):
         evaluate(line(failures=0), ["a"], 1, 1).most_critical_replica()
+    assert line(failures=10**18).losses == ()  # more sites than there are
 
 
 @pytest.mark.parametrize("seed", seeds(12, 60))
