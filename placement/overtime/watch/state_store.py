@@ -218,8 +218,8 @@ def _sane(path: _Path) -> Iterator[None]:
     """Turn the errors of SQLite into ours, naming the file."""
     try:
         yield
-    except sqlite3.Error as error:
-        code = error.sqlite_errorcode & 0xFF if isinstance(error, sqlite3.OperationalError) else 0
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # none where a text is not UTF-8
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise _another_watch(path) from None
         full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)

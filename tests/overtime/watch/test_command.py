@@ -243,6 +243,11 @@ def test_other_files_are_no_state(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"no state file|cannot be used"):
             Store.open(text, settings())
         assert text.read_text() == content
+    for begin in (b"CREATE TABLE", b'{"confirm"'):  # no text: half a letter
+        Store.open(state := tmp_path / f"{len(begin)}.db", settings()).close()
+        state.write_bytes(state.read_bytes().replace(begin, b"\xff" + begin[1:]))
+        with pytest.raises(InputError, match="cannot be used"):
+            Store.open(state, settings())
     other = tmp_path / "other.db"
     link = sqlite3.connect(other)
     link.execute("CREATE TABLE mine (x)")
