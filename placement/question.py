@@ -505,7 +505,7 @@ def file_value(key: Key, value: Any) -> Any:
     """Return a value as a file holds it: a number, a text, or a list of texts."""
     if not key.several:
         return value
-    if key.kind == "size" and len(value) == 1 and value[0].isdecimal():
+    if key.kind == "size" and len(value) == 1 and value[0].isdecimal() and len(value[0]) < 19:
         return int(value[0])
     return value[0] if len(value) == 1 and key.kind != "names" else list(value)
 

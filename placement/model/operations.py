@@ -39,7 +39,7 @@ _ROLES = ("voters", "replicas")
 _GRAMMAR = "[TIMES ×] leader|near|client: NEED of voters|replicas [inside|outside LEVEL] [+ …]"
 _WAIT = re.compile(r"(?:(?P<times>[^:]*?)\s*[×x*]\s*)?(?P<origin>[a-z]+)\s*:\s*(?P<clauses>.*)")
 _CLAUSE = re.compile(
-    r"(?P<need>\d+|[a-z]+)\s+of\s+(?P<role>[a-z ]+?)"
+    r"(?P<need>\d{1,18}|[a-z]+)\s+of\s+(?P<role>[a-z ]+?)"
     r"(?:\s+(?P<scope>inside|outside)\s+(?P<level>.+))?"
 )
 _MOST_MEMBERS = 10**6

@@ -253,6 +253,7 @@ def test_a_plan_names_what_ran_and_the_distributions(
     (folder / "plans").mkdir()
     tables = '[instance]\nrtt = "rtt.csv"\ndemand = "counts.csv"\n'
     (folder / "question.toml").write_text(f"replicas = 2\nvoters = 2\n{tables}")
+    assert 'replicas = "99' in command("question", "question.toml", "--replicas", "9" * 5000).out
     more = ["-o", "plans/plan.json", "--json"]
     first = command("solve", "question.toml", *asked, *more).document
     made = command("question", "plans/plan.json")

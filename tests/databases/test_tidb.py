@@ -79,6 +79,8 @@ def test_rules_of_the_server(options, rule):
         ("VOTERS=3", "VOTERS"),
         ("LEADER_CONSTRAINTS='[+ssd]'", "LEADER_CONSTRAINTS"),
         ("FOLLOWERS=x", "FOLLOWERS"),
+        ("FOLLOWER_CONSTRAINTS='{+region=b: --2}'", "FOLLOWER_CONSTRAINTS"),
+        (f"FOLLOWER_CONSTRAINTS='{{+region=b: {'9' * 5000}}}'", "FOLLOWER_CONSTRAINTS"),
         ("FOLLOWERS=1 FOLLOWERS=2", "FOLLOWERS"),
         ("PRIMARY_REGION='a' REGIONS='a,b' SCHEDULE='ODD'", "SCHEDULE"),
         ("LEADER_CONSTRAINTS='[+region=x]'", "LEADER_CONSTRAINTS"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -198,6 +199,17 @@ def test_a_tool_has_its_own_unit(tmp_path: Path) -> None:
     path.write_text(TOOLS["ping"])
     with pytest.raises(InputError, match="the format ping has its own columns and unit"):
         read_feed(path, "auto", FeedRequest(unit="s"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["b : xmt/rcv/%loss = N/N/0%, min/avg/max = 5/5/5\n", "src,dst,rtt,sent,lost\na,b,3,N,N\n",
+     "PING b (b):\nN packets transmitted, N received\n"],
+)  # fmt: skip
+def test_a_count_of_5000_digits_is_not_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(text.replace("N", "9" * 5000))
+    with contextlib.suppress(InputError):
+        assert math.isnan(read_feed(tmp_path / "a.txt")[1].table.values).all()
 
 
 TEXTS = [text for cases in CASES.values() for text, _ in cases] + [

@@ -196,6 +196,7 @@ def test_what_makes_no_sense_is_refused_with_its_field(asked: dict, field: str) 
     ("wait", "field"),
     [
         ("leader: 4 of voters", "waits"),
+        (f"leader: {'9' * 5000} of voters", "wait"),
         ("leader: 2 of voters inside region + 2 of voters outside region", "waits"),
         ("leader: majority of voters inside region + 3 of voters outside region", "waits"),
         ("near: 2 of replicas outside region + 2 of replicas inside region", "waits"),

@@ -88,7 +88,7 @@ def _standbys(value: str, source: str) -> _Standbys:
     found = _VALUE.fullmatch(value)
     assert found is not None  # the last form takes any text
     method, number, listed = found[1] or "FIRST", found[2] or "1", found[3]
-    if found[2] and not 1 <= int(number[:5]) <= 9999:
+    if len(number) > 4 or not 1 <= int(number) <= 9999:
         raise refused(source, _FIELD, "not a number of standbys", number, ">= 1")
     names: list[str] = []
     for piece in _COMMA.split(found[4] if listed is None else listed):

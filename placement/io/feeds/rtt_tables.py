@@ -413,7 +413,7 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     )
     for number, row in enumerate(table.rows if sent and lost else ()):
         counts = [str(row[place[0]]).strip() for place in (sent, lost)]
-        if counts[0] == counts[1] and counts[0].isdecimal() and int(counts[0]):
+        if counts[0] == counts[1] and counts[0].isdecimal() and counts[0].strip("0"):
             silent.setdefault(number, f"{table.columns[lost[0]]} {counts[1]} of {counts[0]}")
     if not silent:
         return table, ()

@@ -18,7 +18,7 @@ _FPING_LINE = re.compile(r"(?:\[[\d.:]+\] )?(\S+)(?: \(\S+\))?\s+: (.*)")
 _FPING_SAMPLES = re.compile(r"\s*(?:\d+(?:\.\d+)?|-)(?:\s+(?:\d+(?:\.\d+)?|-|<\w+>))*\s*")
 _FPING_ANSWER = re.compile(r"\[\d+\], (?:\d+ bytes, ([\d.]+) ms \([^()]*\)(.*)|timed out \(.*)")
 _FPING_SUMMARY = re.compile(
-    r"xmt/rcv/%(?:loss|return) = (\d+)/(\d+)/[\d.]+%"
+    r"xmt/rcv/%(?:loss|return) = (\d{1,18})/(\d{1,18})/[\d.]+%"
     r"(?:, min/avg/max = ([\d.]+)/([\d.]+)/([\d.]+))?.*"
 )
 _DUPLICATE = re.compile(r"duplicate for \[\d+\], .*")

@@ -30,8 +30,8 @@ _TIMES = re.compile(
     r"(?:rtt|round-trip)\s+min/avg/max(?:/\w[\w-]*)?\s*=\s*([\d.]+)/([\d.]+)/([\d.]+).*"
 )
 _PING_COUNTS = re.compile(
-    r"(\d+) packets? (?:transmitted|tramitted), (\d+) (?:packets? )?received.*"
-    r"|.*(?:Sent|Gesendet) = (\d+), (?:Received|Empfangen) = (\d+).*"
+    r"(\d{1,18}) packets? (?:transmitted|tramitted), (\d{1,18}) (?:packets? )?received.*"
+    r"|.*(?:Sent|Gesendet) = (\d{1,18}), (?:Received|Empfangen) = (\d{1,18}).*"
 )
 _ADDRESS = re.compile(r"[(\[]([0-9a-fA-F.:]+)(?:%\w+)?[)\]]")
 _DAMAGED = re.compile(r"wrong data byte .*|.*(?:BAD CHECKSUM|truncated).*")
