@@ -31,26 +31,10 @@ from placement import STANDARD_OPERATIONS, Diversity, Instance, Operation, Price
 __all__ = ["ALL", "CROSSING", "NESTED", "SIMPLE", "Kind", "instances", "problems"]
 
 Kind = Literal[
-    "budget",
-    "cost_weight",
-    "crossing",
-    "decay",
-    "forbidden",
-    "leader",
-    "leaders",
-    "min_domains",
-    "named_domains",
-    "nested_caps",
-    "non_voters",
-    "pinned",
-    "pinned_voters",
-    "quorum",
-    "range",
-    "replica_caps",
-    "survive",
-    "unlabelled",
-    "varying_rtt",
-]
+    "budget", "cost_weight", "crossing", "decay", "forbidden", "leader", "leaders",
+    "min_domains", "named_domains", "nested_caps", "non_voters", "pinned", "pinned_voters",
+    "quorum", "range", "replica_caps", "survive", "unlabelled", "varying_rtt",
+]  # fmt: skip
 
 ALL: frozenset[Kind] = frozenset(get_args(Kind))
 """Every kind of constraint there is."""
