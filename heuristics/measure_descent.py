@@ -103,6 +103,8 @@ class _MeasureDescent:
         """Descend from every start, then restart until nothing improves."""
         with end_early(self):
             for start in self._starts():
+                if self.best is not None:
+                    in_time()
                 self._descend(start)
             rng = np.random.default_rng(self.options.seed)
             idle = 0
