@@ -137,10 +137,16 @@ def measure_text(measure: Measure) -> str:
     elif after.together == 1:
         words += f" after the loss of any {_quoted(level)}"
     else:
-        plain = _quoted(level) == level and not level.endswith("s")
-        words += f" after the loss of any two {f'{level}s' if plain else _in_quotes(level)}"
+        several = re.sub("(?<=[^aeiou])y$", "ie", level) + "s"
+        plain = _quoted(level) == level == _one_of(several) and not level.endswith("s")
+        words += f" after the loss of any two {several if plain else _in_quotes(level)}"
     words += f", {_LEADER_MOVES}" if after.leader_moves else ""
     return words + (f", {_CLIENTS_MOVE}" if after.clients_move else "")
+
+
+def _one_of(several: str) -> str:
+    """Return the level of a plural: site of sites, country of countries."""
+    return re.sub("(?<=[^aeiou])ie$", "y", several.removesuffix("s"))
 
 
 def limit_text(limit: Limit) -> str:
@@ -348,7 +354,7 @@ class _Reader:
         if self.take("any", "two"):
             quoted = self.next().startswith('"')
             level = self.name("a level of failure domains")
-            found = After(level if quoted else level.removesuffix("s"), 2)
+            found = After(level if quoted else _one_of(level), 2)
         elif self.take("any"):
             found = After(self.name("a level of failure domains"))
         else:

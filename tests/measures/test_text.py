@@ -36,6 +36,11 @@ TEXTS = {
     "p99(client frankfurt)": percentile(99, clients="frankfurt"),
     "mean after the loss of any region": mean(after="any region"),
     "mean after the loss of any two sites": Measure(MeasureKind.MEAN, after=After("site", 2)),
+    "mean after the loss of any two countries": Measure(
+        MeasureKind.MEAN, after=After("country", 2)
+    ),
+    "mean after the loss of any two bays": Measure(MeasureKind.MEAN, after=After("bay", 2)),
+    'mean after the loss of any two "movie"': Measure(MeasureKind.MEAN, after=After("movie", 2)),
     "mean after the loss of eu-west-1": mean(after="eu-west-1"),
     "mean over outages": Measure(MeasureKind.MEAN, over_outages=True),
     "within 100 ms": within(100),
