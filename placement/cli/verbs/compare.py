@@ -59,11 +59,12 @@ def add_parser(verbs: Subparsers) -> None:
     )  # fmt: skip
     _add_question(parser, "protocol", leave=("set",))
     parser.set_defaults(time_limit=TIME_LIMIT)
+    limit = {"time_limit": "most seconds of each solve (default: no limit)"}
     parser = add_verb(parts, "sizes", _run_sizes)
-    _add_question(parser)
+    _add_question(parser, helps=limit)
     parser.set_defaults(of=None)
     parser = add_verb(parts, "fronts", _run_fronts)
-    _add_question(parser)
+    _add_question(parser, helps=limit)
     parser.add("frontier",
         Switch("--points", "N", "largest number of solves of the frontier per number of voters "
             "(default: all)", types.whole(1)),
