@@ -263,15 +263,9 @@ def write_deployment(
         raise UnsupportedError(
             f"{system.title} cannot express this placement: " + "; ".join(dict.fromkeys(reasons))
         )
-    path = None
+    deployment, path = _in_terms_of(system, deployment), None
     if present is not None:
-        if present.system != system.name:  # which calls its servers by other names
-            members = tuple(
-                dataclasses.replace(one, identity="", address="", kept={})
-                for one in present.members
-            )
-            present = dataclasses.replace(present, members=members, kept="")
-        path = path_between(present, deployment)
+        path = path_between(_in_terms_of(system, present), deployment)
     script = system.write(deployment, request, path)
     if system.order == "all" or len(deployment.leaders) <= (system.order == "first"):
         return script
@@ -279,6 +273,16 @@ def write_deployment(
     order = ", ".join(deployment.leaders)
     note = f"{system.title} has no {what}; the plan's order of leaders is {order}"
     return Script(script.text, (*script.notes, note))
+
+
+def _in_terms_of(system: DatabaseSystem, deployment: Deployment) -> Deployment:
+    """Return a deployment without what another system calls its servers and says beside them."""
+    if deployment.system == system.name:
+        return deployment
+    members = tuple(
+        dataclasses.replace(one, identity="", address="", kept={}) for one in deployment.members
+    )
+    return dataclasses.replace(deployment, members=members, kept="")
 
 
 def _as_read(system: DatabaseSystem, deployment: Deployment, request: Request) -> Script | None:

@@ -1,6 +1,7 @@
 """MongoDB and YugabyteDB: documents as servers and people have them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,18 @@ def test_a_replica_set_is_read():
 def test_bad_documents_name_the_file(text):
     with pytest.raises(InputError, match=r"conf\.json"):
         read_mongodb(text)
+
+
+def test_what_another_system_keeps_is_not_written():
+    read = read_mongodb(conf(member(1, priority=2), member(2), member(3))).deployment
+    members = tuple(replace(one, identity="8e9f", kept={"p": 1}) for one in read.members)
+    other = replace(read, system="etcd", members=members, kept="CREATE")
+    request = MONGODB.request(SERVERS, "rs0")
+    text = write_deployment(MONGODB, other, request).text
+    assert [one["_id"] for one in json.loads(text)["config"]["members"]] == [0, 1, 2]
+    for changes in ({}, {"kept": ""}, {"kept": "[1]"}):
+        with pytest.raises(InputError, match=r"kept|identity: no _id: got '8e9f'"):
+            write_deployment(MONGODB, replace(other, system="mongodb", **changes), request)
 
 
 def test_more_than_seven_votes():

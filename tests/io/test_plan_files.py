@@ -214,15 +214,11 @@ def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
 
 THREE = {"replicas": 3, "voters": 3}
 LATE = {"kind": "measures", "minimise": "p95"}
-GRID = {"form": "percentiles", "width": 1, "bins": 9}
+GRID = {"form": "percentiles", "width": 1, "bins": 9, "percents": 9}
 WORLD = {"format": "replica-placement instance", "version": 1}
 FORGED: list[tuple[str, Any, str]] = [
     ("score", 1.0, "score: not the value of this configuration: got 1.0"),
-    (
-        "status",
-        "optimal",
-        "status: not the status of this score and bound: got 'optimal', expected 'feas",
-    ),
+    ("status", "optimal", "not the status of this score and bound: got 'optimal', expected 'feas"),
     ("status", "infeasible", "status: not the status of this score and bound"),
     ("status", "violating", "status: the configuration breaks no constraint"),
     ("status", "splendid", "status: not a status: got 'splendid', expected one of optimal, "),
@@ -241,11 +237,7 @@ FORGED: list[tuple[str, Any, str]] = [
     ("format", None, "format: the file names no format: expected a plan, as placement solve -o"),
     ("problem", {"replicas": 3, "voters": 4}, "voters: more voters than replicas: got 4"),
     ("problem", {"replicas": "x", "voters": 3}, "problem.replicas: not a whole number: got 'x'"),
-    (
-        "voters",
-        ["Mars", "Venus", "Pluto"],
-        "voters[0]: not the value of this configuration: got 'Mars'",
-    ),
+    ("voters", ["Mars", "Venus", "Pluto"], "voters[0]: not the value of this configuration: got"),
     ("mean_latency_ms", 1, "mean_latency_ms: not the value of this configuration: got 1, expected"),
     ("failures", {}, "failures.level: missing key"),
     ("failures", None, "failures: not the value of this configuration"),
@@ -259,13 +251,8 @@ FORGED: list[tuple[str, Any, str]] = [
     ("problem", {"replicas": 3, "voters": 3, "forbid": ["Oslo"]}, "problem.forbid: unknown key"),
     ("problem", {**THREE, "objective": {**LATE, "keep": "mean <= 3 ms"}}, "keep: not a list"),
     ("problem", {**THREE, "objective": {"kind": "fair"}}, "objective.kind: unknown objective: got"),
-    (
-        "problem",
-        {**THREE, "objective": {**LATE, "distributions": [{**GRID, "percents": 9}]}},
-        "problem.objective.distributions[0].percents: not a list of numbers: got 9",
-    ),
+    ("problem", {**THREE, "objective": {**LATE, "distributions": [GRID]}}, "percents: not a list"),
     ("instance", {"content": {**WORLD, "prices": {}}}, "content.prices.storage: missing key"),
-    ("instance", {"content": {**WORLD, "prices": {"_": "x"}}}, "content.prices._: unknown key"),
 ]
 
 

@@ -15,8 +15,8 @@ from placement.databases.findings import Findings
 from placement.databases.servers import MovePath, Server, path_between, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import check_keys, json_text, json_values, one_document
-from placement.errors import InputError
-from placement.io.formats.document import Document
+from placement.errors import InputError, require
+from placement.io.formats.document import Document, parse_json
 from placement.model.constraints import majority
 
 _INPUT = "the document of rs.conf() as JSON: EJSON.stringify(rs.conf()) in mongosh"
@@ -190,7 +190,9 @@ def _members(
         votes = server.name in voting
         never = server.role or any(map(server.kept.get, ("arbiterOnly", "hidden", *_DELAYS)))
         host = server.address or (server.name if ":" in server.name else f"{server.name}:27017")
-        member: dict[str, object] = {"_id": int(server.identity), "host": host}
+        number, expected = server.identity, "the number of a member"
+        require(number.isdecimal() and len(number) < 10, "identity", "no _id", number, expected)
+        member: dict[str, object] = {"_id": int(number), "host": host}
         member |= server.kept
         member["votes"] = int(votes)
         member["priority"] = priorities[server.name] if votes and not never else 0
@@ -267,7 +269,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             step(f"{move.kind} {server.name}{move.broken_words}")
     final = _priorities(servers, deployment.leaders, deployment.ranks)
     kept = (deployment if path is None or deployment.kept else path.present).kept
-    settings = json.loads(kept) if kept else {}
+    settings = one_document("kept", parse_json(kept or "{}", "kept"), "settings").values
     members = _members(servers, {server.name for server in servers if server.voter}, final)
     config = {"_id": request.name, **settings, "members": members}
     document: dict[str, object] = {"system": "mongodb", "config": config}

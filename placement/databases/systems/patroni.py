@@ -312,7 +312,8 @@ def _mode(deployment: Deployment, present: Deployment | None, request: Request) 
     """Return the mode of a deployment that was read, of the present one, or of the setting."""
     for one in (deployment, present):
         if one is not None and one.system == "patroni" and one.kept:
-            mode = str(json.loads(one.kept)["synchronous_mode"])
+            kept = one_document("kept", parse_json(one.kept, "kept"), "settings of Patroni")
+            mode = kept.text("synchronous_mode")
             if one is deployment or (mode != "off" and deployment.quorum > 1):
                 return mode
     return request.text("synchronous_mode") if deployment.quorum > 1 else "off"
