@@ -52,11 +52,7 @@ class Configuration:
 
     def to_document(self) -> dict[str, object]:
         """Return the roles as a certificate names them: site indices by role, as lists."""
-        return {
-            "leader": self.leader,
-            "voters": list(self.voters),
-            "replicas": list(self.replicas),
-        }
+        return {"leader": self.leader, "voters": list(self.voters), "replicas": list(self.replicas)}
 
     @classmethod
     def of(cls, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> Configuration:

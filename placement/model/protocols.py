@@ -291,10 +291,7 @@ class Parameter:
                 return float(whole(int(value) if value == int(value) else value, name, minimum=1))  # type: ignore[call-overload]  # refused there
             return number(value, name, maximum=1.0 if self.kind == "share" else 1e9)
         except (InputError, ValueError, TypeError, OverflowError):
-            ranges = {
-                "share": "a number from 0 to 1",
-                "whole": "a whole number >= 1",
-            }
+            ranges = {"share": "a number from 0 to 1", "whole": "a whole number >= 1"}
             words = "bad parameter of a protocol"
             expected = f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}"
             raise InputError(words, field=name, value=value, expected=expected) from None
