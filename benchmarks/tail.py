@@ -70,12 +70,7 @@ def _measured(latency: Path) -> tuple[PairTable, tuple[str, ...], FloatArray] | 
 
 
 def world(
-    network: str,
-    mix: str,
-    seed: int,
-    *,
-    sites: int | None = None,
-    latency: Path | None = None,
+    network: str, mix: str, seed: int, *, sites: int | None = None, latency: Path | None = None
 ) -> tuple[Instance, Distributions] | None:
     """Build an instance and its distributions; None when the measured table is absent.
 
@@ -124,8 +119,7 @@ def distributions_around(
     ]
     bins = bins_for(instance, reaches, 1.0)
     return Distributions.build(
-        instance,
-        lambda mean, a, b: of_family(mean, known[a, b], "lognormal", width=1.0, bins=bins),
+        instance, lambda mean, a, b: of_family(mean, known[a, b], "lognormal", width=1.0, bins=bins)
     )
 
 

@@ -32,7 +32,7 @@ import pandas as pd
 from benchmarks.harness.results import markdown_table, read_json, read_rows
 from benchmarks.peers import CAPTIONS
 from placement.errors import InputError, refused
-from placement.io.formats.document import parse_json
+from placement.io.formats.document import Document, parse_json
 from placement.io.formats.files import read_input
 from placement.text.text_tables import escape, table, wrap
 
@@ -62,7 +62,20 @@ class Results:
         return str(self.runs[-1].get("reference", "")) if self.runs else ""
 
 
-_NEEDED: Mapping[str, type] = {"key": str, "cell": dict, "group": str, "outcome": str}
+def _check_row(row: Document) -> None:
+    """Refuse a row that the tables cannot show."""
+    for name in ("key", "group", "outcome"):
+        row.text(name)
+    row.need(row.has("cell"), "cell", "missing key")
+    cell, done = row.table("cell"), row.values["outcome"] == "ok"
+    row.text("label", "")
+    if cell.values.get("kind") == "solve":
+        cell.text("method")
+        cell.text("failures")
+        row.text("status", None if done else "")
+    for name in ("seconds", "objective", "bound", "run"):
+        if row.values.get(name) is not None or (done and name == "seconds"):
+            row.number(name)
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
@@ -89,14 +102,13 @@ def read_results(path: str | os.PathLike[str]) -> Results:
             if value.get("version") != VERSION:
                 words = "written by another version of this program"
                 raise refused(where, "version", words, value.get("version"), str(VERSION))
-            runs.append(value)
+            machine = Document(where, "", value).table("machine").values
+            runs.append({**value, "machine": machine})
         elif kind == "row":
-            for name, kept in _NEEDED.items():
-                if not isinstance(value.get(name), kept):
-                    expected = "text" if kept is str else "an object"
-                    raise refused(where, name, "not a row of results", value.get(name), expected)
-            rows.pop(value["key"], None)  # the last one counts, and stands where it was written
-            rows[value["key"]] = value
+            _check_row(Document(where, "", value))
+            key = value["key"]
+            rows.pop(key, None)  # the last one counts, and stands where it was written
+            rows[key] = {"label": key, "objective": None, **value}
         else:
             raise refused(where, "kind", "not a line of results", kind, "'run' or 'row'")
     return Results(tuple(runs), tuple(rows.values()), source)
@@ -405,11 +417,7 @@ class Difference(NamedTuple):
 
 
 def compare(
-    before: Results,
-    after: Results,
-    *,
-    reference: str | None = None,
-    threshold: float = 1.25,
+    before: Results, after: Results, *, reference: str | None = None, threshold: float = 1.25
 ) -> Difference:
     """Compare two files of results; InputError when they have no cell in common.
 

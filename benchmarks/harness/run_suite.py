@@ -161,11 +161,7 @@ def _outcome(cell: SolveCell, code: int, ended: bool, text: str, noise: str) -> 
         name = signal.Signals(-code).name
         if name == "SIGXCPU":
             return {"outcome": "timeout", "reason": "used up its processor time"}
-        return {
-            "outcome": "crashed",
-            "reason": f"ended by signal {name}",
-            "stderr": noise[-_TAIL:],
-        }
+        return {"outcome": "crashed", "reason": f"ended by signal {name}", "stderr": noise[-_TAIL:]}
     if "MemoryError" in noise or "bad_alloc" in noise:
         return {"outcome": "memory", "reason": f"needs more than {cell.limits.memory} MiB"}
     last = next((line for line in reversed(noise.splitlines()) if line.strip()), "")

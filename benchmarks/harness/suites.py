@@ -222,11 +222,7 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
     if survive is not None and survive not in instance.domains:
         raise UnsupportedError(f"{instance.name!r} has no failure domains of the level {survive!r}")
     return Problem(
-        instance,
-        replicas=cell.replicas,
-        voters=cell.voters,
-        survive=survive,
-        objective=objective,
+        instance, replicas=cell.replicas, voters=cell.voters, survive=survive, objective=objective
     )
 
 

@@ -127,12 +127,17 @@ def test_a_defect_shows_in_the_exit_code(
     assert [row["outcome"] for row in read_results(path).rows] == ["crashed", "ok"]
 
 
-@pytest.mark.parametrize("name", ["key", "cell", "group", "outcome"])
+@pytest.mark.parametrize(
+    "name", ["key", "cell", "group", "outcome", "bound", "status", "cell.method"]
+)
 def test_a_row_that_lacks_a_part_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / "rows.jsonl"
-    row = {"kind": "row", "key": "a", "cell": {}, "group": "g", "outcome": "ok"}
-    path.write_text(json.dumps(row) + "\n" + json.dumps(row | {name: 7}) + "\n")
-    with pytest.raises(InputError, match=f"row 2.*{name}.*7"):
+    cell = {"kind": "solve", "method": "kq", "failures": "none"}
+    row = {"kind": "row", "key": "a", "cell": cell, "group": "g", "outcome": "ok", "seconds": 1.0,
+           "status": "optimal"}  # fmt: skip
+    bad = row | ({"cell": cell | {"method": []}} if "." in name else {name: []})
+    path.write_text(json.dumps(row) + "\n" + json.dumps(bad) + "\n")
+    with pytest.raises(InputError, match=rf"row 2.*{name}.*\[\]"):
         read_results(path)
 
 
