@@ -263,7 +263,7 @@ def checked_prices(
         transfer=transfer,
         to_clients=table("to_clients", both),
         from_clients=table("from_clients", both),
-        written_gb=number(prices.written_gb, "prices.written_gb", maximum=LARGEST),
+        written_gb=float(prices.written_gb),
         currency=str(prices.currency),
         gb_per_op={name: float(gb) for name, gb in prices.gb_per_op.items()},
         client_sites=dict(prices.client_sites),
