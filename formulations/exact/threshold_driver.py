@@ -268,9 +268,8 @@ class ThresholdDriver(ABC):
                 break
             if n:
                 self.in_time()
-            exact = self.quick_is_exact
-            value = quick[place] if exact else self._values([configurations[place]])[0]
             one = configurations[place]
+            value = quick[place] if self.quick_is_exact else self._values([one])[0]
             if value < self.value and not any(x.broken(one) for x in self.problem.limits):
                 self.value, self.best, better = float(value), one, True
         return better

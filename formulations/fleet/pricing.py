@@ -339,8 +339,8 @@ _worker: list[tuple[FleetTables, Event]] = []
 """The fleet of a worker process and the sign to stop, set once when the process starts."""
 
 
-_stopped: list[Event] = []
-"""Signs to stop of searches that ended: a process that is still starting looks for its own."""
+_stopped: deque[Event] = deque(maxlen=8)
+"""Signs to stop of the last searches: a process that is still starting looks for its own."""
 
 
 def _start_worker(fleet: FleetProblem, stop: Event) -> None:
